@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The build cache: whole entries or none, one builder at a time.
+
+An entry is built in a directory beside its final place and renamed there when it
+is whole. The builder holds a lock for as long as its directory exists, so that a
+directory whose lock can be had belongs to nobody: that is how the leavings of
+killed builders are told from work in progress (a process id would lie across
+containers and after a reboot).
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+KEY_FILE = "key.json"
+
+
+def root():
+    """The cache directory: MEMTB_CACHE, else the XDG one."""
+    own = os.environ.get("MEMTB_CACHE")
+    if own:
+        return Path(own).absolute()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "memtb"
+
+
+def key12(material):
+    """Twelve hex digits that stand for everything that determines an entry."""
+    text = json.dumps(material, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def hash_files(base, paths):
+    """A digest over names and contents, in sorted order."""
+    digest = hashlib.sha256()
+    for path in sorted(paths):
+        data = path.read_bytes()
+        digest.update(f"{path.relative_to(base)}\0{len(data)}\0".encode() + data)
+    return digest.hexdigest()
+
+
+def _say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def _lock_path(place):
+    return place.parent / f".{place.name}.lock"
+
+
+def _temp_path(place):
+    return place.parent / f".{place.name}.tmp"
+
+
+def remove_tree(path):
+    """Remove a tree even where its directories are read-only."""
+    def retry(function, name, _error):
+        os.chmod(os.path.dirname(name), 0o700)
+        function(name)
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+    elif path.exists():
+        shutil.rmtree(path, onerror=retry)
+
+
+@contextlib.contextmanager
+def _locked(place, log=None):
+    """Hold the entry's lock; says so when somebody else has it. Yields False with log None."""
+    with open(_lock_path(place), "w", encoding="ascii") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if log is None:
+                yield False
+                return
+            log(f"{place.name}: another build is under way, waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield True
+
+
+def sweep(directory):
+    """Remove what killed builders left in one kind's directory."""
+    for temp in directory.glob(".*.tmp"):
+        place = directory / temp.name[1:-len(".tmp")]
+        with _locked(place) as mine:
+            if mine:
+                remove_tree(temp)
+
+
+def entry(kind, name, key_material, build, log=_say):
+    """The directory of an entry; `build(tmpdir)` fills it when it is not there yet."""
+    place = root() / kind / f"{name}-{key12(key_material)}"
+    if place.is_dir():
+        return place
+    place.parent.mkdir(parents=True, exist_ok=True)
+    sweep(place.parent)
+    with _locked(place, log):
+        if not place.is_dir():
+            _build(place, key_material, build)
+    return place
+
+
+def _build(place, key_material, build):
+    temp = _temp_path(place)
+    remove_tree(temp)
+    temp.mkdir()
+    try:
+        build(temp)
+        text = json.dumps(key_material, sort_keys=True, indent=1, default=str)
+        (temp / KEY_FILE).write_text(text + "\n", encoding="utf-8")
+        temp.rename(place)
+    except BaseException:
+        remove_tree(temp)
+        raise
+
+
+def read_note(name, default=None):
+    """A small remembered fact, such as how long a build took last time."""
+    try:
+        return json.loads((root() / "notes" / f"{name}.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return default
+
+
+def write_note(name, value):
+    """Remember a small fact; losing it costs nothing but the fact."""
+    directory = root() / "notes"
+    directory.mkdir(parents=True, exist_ok=True)
+    temp = directory / f".{name}.{os.getpid()}"
+    temp.write_text(json.dumps(value) + "\n", encoding="utf-8")
+    temp.rename(directory / f"{name}.json")
