@@ -63,8 +63,11 @@ class Writer:
         self.stream.write(b"\0" * (-self.stream.tell() % 512))
 
 
-def pack_tree(root, stream, keep_mtime=False):
-    """All of a directory, sorted, owned by root; dates clamped to EPOCH unless kept."""
+def pack_tree(root, stream, devices=(), keep_mtime=False):
+    """All of a directory, sorted, owned by root; dates clamped to EPOCH unless kept.
+
+    `devices` are (name, major, minor); nobody but root could make them in the directory.
+    """
     writer = Writer(stream)
     for place, dirs, files in os.walk(root):
         dirs.sort()
@@ -81,4 +84,6 @@ def pack_tree(root, stream, keep_mtime=False):
             elif stat.S_ISREG(state.st_mode):
                 with open(path, "rb") as data:
                     writer.file(inside, data.read(), mode, mtime)
+    for name, major, minor in devices:
+        writer.device(name, major, minor)
     writer.close()

@@ -124,6 +124,14 @@ def sources(apt=APT):
             and item.get("enabled", "yes").lower() not in ("no", "false", "0")]
 
 
+def format_sources(items):
+    """Sources in deb822 form again."""
+    fields = (("Types", "types"), ("URIs", "uris"), ("Suites", "suites"),
+              ("Components", "components"), ("Signed-By", "signed-by"))
+    return "\n".join("".join(f"{label}: {item[name]}\n" for label, name in fields
+                             if item.get(name)) for item in items)
+
+
 def backports_source(suite, known):
     """The text of a backports source like the release's own; '' when there is one already."""
     wanted = f"{suite}-backports"
@@ -131,10 +139,8 @@ def backports_source(suite, known):
         return ""
     for item in known:
         if suite in item["suites"].split() and "main" in item.get("components", "").split():
-            lines = ["# Written by memtb setup: a QEMU that icount needs.", "Types: deb",
-                     f"URIs: {item['uris']}", f"Suites: {wanted}", "Components: main"]
-            lines += [f"Signed-By: {item['signed-by']}"] if item.get("signed-by") else []
-            return "\n".join(lines) + "\n"
+            ours = dict(item, types="deb", suites=wanted, components="main")
+            return "# Written by memtb setup: a QEMU that icount needs.\n" + format_sources([ours])
     raise UserError(f"no package source for {suite} main found, so none for {wanted}: "
                     f"install QEMU {'.'.join(map(str, QEMU_NEEDED))} or newer by hand", MISS)
 
