@@ -17,7 +17,12 @@ import shutil
 import sys
 from pathlib import Path
 
+from .errors import UserError
+
 KEY_FILE = "key.json"
+TAG_FILE = "CACHEDIR.TAG"
+TAG = ("Signature: 8a477f597d28d172789f06886806bc55\n"
+       "# The build cache of memtb; scripts/memtb clean --cache empties it.\n")
 
 
 def root():
@@ -26,6 +31,32 @@ def root():
     if own:
         return Path(own).absolute()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "memtb"
+
+
+def make_root():
+    """Create the cache directory and mark it as ours, so that it may be emptied."""
+    place = root()
+    place.mkdir(parents=True, exist_ok=True)
+    if not any(place.iterdir()):
+        (place / TAG_FILE).write_text(TAG, encoding="ascii")
+    return place
+
+
+def empty():
+    """Remove all that is in the cache; refuses a directory that is not ours, or in use."""
+    place = root()
+    if not place.is_dir():
+        return
+    if not (place / TAG_FILE).is_file():
+        raise UserError(f"{place} has no {TAG_FILE}, so memtb did not make it: "
+                        "remove by hand what you do not need there")
+    for lock in place.glob("*/.*.lock"):
+        with _locked(lock.parent / lock.name[1:-len(".lock")]) as mine:
+            if not mine:
+                raise UserError(f"{lock.parent}: a build is under way, nothing removed")
+    for path in place.iterdir():
+        if path.name != TAG_FILE:
+            remove_tree(path)
 
 
 def key12(material):
@@ -95,6 +126,7 @@ def entry(kind, name, key_material, build, log=_say):
     place = root() / kind / f"{name}-{key12(key_material)}"
     if place.is_dir():
         return place
+    make_root()
     place.parent.mkdir(parents=True, exist_ok=True)
     sweep(place.parent)
     with _locked(place, log):
@@ -127,7 +159,7 @@ def read_note(name, default=None):
 
 def write_note(name, value):
     """Remember a small fact; losing it costs nothing but the fact."""
-    directory = root() / "notes"
+    directory = make_root() / "notes"
     directory.mkdir(parents=True, exist_ok=True)
     temp = directory / f".{name}.{os.getpid()}"
     temp.write_text(json.dumps(value) + "\n", encoding="utf-8")

@@ -200,8 +200,7 @@ def ensure(apt=APT):
 
 
 def _install(todo):
-    log = cache.root() / "setup.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
+    log = cache.make_root() / "setup.log"
     env = dict(os.environ, DEBIAN_FRONTEND="noninteractive", LC_ALL="C.UTF-8")
     for command in commands(todo):
         code, _ = progress.run(command, log, " ".join(command[:2]), env=env,
