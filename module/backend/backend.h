@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The contract between the core and an allocator design.
+ *
+ * A backend is one const table, last in its file.  It calls down to core/
+ * (pages, counters) and never up: no load, live or control header.  The core
+ * has checked every argument before a member is called, and does after it what
+ * is alike for all designs (zeroing, counting, checks), so a backend holds
+ * nothing but its design.
+ */
+#ifndef MEMTB_BACKEND_H
+#define MEMTB_BACKEND_H
+
+#include <linux/types.h>
+
+#include "../core/heap.h"
+
+/*
+ * Capabilities.  A test or a user that needs one asks for it by name.
+ *
+ * MEMTB_OWNS_PAGES: all memory comes from memtb_pages_get(), so that "whose
+ * object is this?" has an answer.  No live stream goes without.
+ * MEMTB_STORES: objects are real memory.  Without it they may overlap, and
+ * nobody may write to one.
+ * MEMTB_RCU: SLAB_TYPESAFE_BY_RCU is kept.
+ */
+#define MEMTB_OWNS_PAGES	0x1
+#define MEMTB_STORES		0x2
+#define MEMTB_RCU		0x4
+
+/**
+ * struct memtb_backend - an allocator design
+ * @name: what users type; equals the suffix of the file, with - for _
+ * @summary: one line for the list of backends
+ * @flags: capabilities, MEMTB_OWNS_PAGES and the others
+ * @max_size: largest object or block in bytes; larger requests never get here
+ * @max_align: largest alignment of a cache's objects in bytes
+ * @heap_size: bytes of private state per heap, zeroed, see memtb_heap_priv()
+ * @cache_size: bytes of private state per cache, zeroed, memtb_cache_priv()
+ * @gp_min_align: alignment in bytes that every general-purpose block has
+ *
+ * @heap_init: Sets up private heap state.  Process context, may sleep.
+ *	0 or a negative errno; after an error nothing is left behind.
+ *	Optional.
+ * @heap_exit: Undoes @heap_init.  Process context, may sleep, nobody uses the
+ *	heap any more.  Returns every page that holds no live object, waits for
+ *	what it deferred (RCU, timers).  Pages under live objects stay.
+ *	Optional.
+ * @cache_init: Sets up private cache state; size, align, flags and ctor of
+ *	@cache are set and valid.  Process context, may sleep.  0 or a negative
+ *	errno.  Optional.
+ * @cache_exit: Undoes @cache_init; as @heap_exit.  Optional.
+ *
+ * @alloc: Hands out one object of @cache, constructed if it has a constructor,
+ *	otherwise with undefined content.  Any context but NMI, concurrent;
+ *	sleeps only if @gfp allows blocking.  @node is a wish.  NULL when no
+ *	page is to be had.
+ * @free: Takes back an object that @alloc gave out.  Any context but NMI,
+ *	concurrent, never sleeps.  False if the design found, and reported, that
+ *	@obj is not out; then nothing has changed.
+ * @gp_alloc: Hands out @size bytes, 1 <= @size <= @max_size.  Powers of two
+ *	are naturally aligned, all others aligned to @gp_min_align.  Otherwise
+ *	as @alloc.
+ * @gp_free: Takes back what @gp_alloc gave out; otherwise as @free.
+ * @gp_size: Usable bytes of a block that @gp_alloc gave out, never less than
+ *	was asked for.  Any context but NMI.
+ * @shrink: Returns the pages that can be returned now to the page allocator.
+ *	Process context, may sleep, against running traffic.  Number of pages
+ *	returned.  Optional.
+ * @check: Walks every structure of the heap, prints each violation, returns
+ *	their number.  Process context, against running traffic: takes the
+ *	design's own locks.  Optional only where there is no structure.
+ */
+struct memtb_backend {
+	const char *name;
+	const char *summary;
+	unsigned int flags;
+	size_t max_size;
+	size_t max_align;
+	size_t heap_size;
+	size_t cache_size;
+	size_t gp_min_align;
+
+	int (*heap_init)(struct memtb_heap *heap);
+	void (*heap_exit)(struct memtb_heap *heap);
+	int (*cache_init)(struct memtb_cache *cache);
+	void (*cache_exit)(struct memtb_cache *cache);
+
+	void *(*alloc)(struct memtb_cache *cache, gfp_t gfp, int node);
+	bool (*free)(struct memtb_cache *cache, void *obj);
+
+	void *(*gp_alloc)(struct memtb_heap *heap, size_t size, gfp_t gfp,
+			  int node);
+	bool (*gp_free)(struct memtb_heap *heap, void *obj);
+	size_t (*gp_size)(struct memtb_heap *heap, void *obj);
+
+	unsigned long (*shrink)(struct memtb_heap *heap);
+	unsigned long (*check)(struct memtb_heap *heap);
+};
+
+extern const struct memtb_backend memtb_backend_null;
+extern const struct memtb_backend memtb_backend_kernel;
+extern const struct memtb_backend memtb_backend_slob;
+
+bool memtb_backend_valid(const struct memtb_backend *backend);
+
+#endif /* MEMTB_BACKEND_H */

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * debugfs: /sys/kernel/debug/memtb.
+ *
+ * As everywhere in debugfs, a file that cannot be made is only missing.
+ */
+#include <linux/debugfs.h>
+#include <linux/module.h>
+#include <linux/seq_file.h>
+#include <linux/uaccess.h>
+
+#include "../backend/backend.h"
+#include "control.h"
+
+/* Longer than any word that a file here takes. */
+#define MEMTB_WORD_MAX	32
+
+static struct dentry *memtb_debugfs;
+
+static int memtb_backends_show(struct seq_file *m, void *unused)
+{
+	struct memtb_heap *heap = m->private;
+	const struct memtb_backend *backend;
+	unsigned int i;
+
+	for (i = 0; (backend = memtb_backend_nth(i)); i++)
+		seq_printf(m, backend == heap->backend ? "%s[%s]" : "%s%s",
+			   i ? " " : "", backend->name);
+	seq_putc(m, '\n');
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(memtb_backends);
+
+static int memtb_stats_show(struct seq_file *m, void *unused)
+{
+	struct memtb_stats stats;
+	unsigned int i;
+
+	memtb_heap_stats(m->private, &stats);
+	seq_printf(m, "pages_now %llu\n", stats.pages_now);
+	seq_printf(m, "pages_peak %llu\n", stats.pages_peak);
+	seq_printf(m, "pages_got %llu\n", stats.pages_got);
+	seq_printf(m, "pages_put %llu\n", stats.pages_put);
+	seq_printf(m, "pages_failed %llu\n", stats.pages_failed);
+	seq_printf(m, "objects_live %llu\n", stats.objects_live);
+	for (i = 0; i < MEMTB_NR_STATS; i++)
+		seq_printf(m, "%s %llu\n", memtb_stat_names[i], stats.v[i]);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(memtb_stats);
+
+static int memtb_check_show(struct seq_file *m, void *unused)
+{
+	seq_printf(m, "violations %lu\n", memtb_heap_check(m->private));
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(memtb_check);
+
+/*
+ * The columns of /proc/slabinfo 2.1.  What a design does not count per cache,
+ * slabs and their filling, is zero.
+ */
+static int memtb_slabinfo_show(struct seq_file *m, void *unused)
+{
+	struct memtb_heap *heap = m->private;
+	struct memtb_cache *cache;
+	unsigned long live;
+
+	seq_puts(m, "slabinfo - version: 2.1\n");
+	seq_puts(m, "# name            <active_objs> <num_objs> <objsize> <objperslab> <pagesperslab>");
+	seq_puts(m, " : tunables <limit> <batchcount> <sharedfactor>");
+	seq_puts(m, " : slabdata <active_slabs> <num_slabs> <sharedavail>\n");
+	mutex_lock(&heap->lock);
+	list_for_each_entry(cache, &heap->caches, node) {
+		live = memtb_cache_live(cache);
+		seq_printf(m, "%-17s %6lu %6lu %6zu %4u %4u",
+			   cache->name, live, live, cache->size, 0, 0);
+		seq_printf(m, " : tunables %4u %4u %4u", 0, 0, 0);
+		seq_printf(m, " : slabdata %6u %6u %6u\n", 0, 0, 0);
+	}
+	mutex_unlock(&heap->lock);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(memtb_slabinfo);
+
+static int memtb_shrink_set(void *data, u64 value)
+{
+	if (value != 1) {
+		pr_err("shrink: write 1\n");
+		return -EINVAL;
+	}
+	memtb_heap_shrink(data);
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(memtb_shrink_fops, NULL, memtb_shrink_set, "%llu\n");
+
+static int memtb_live_seq_show(struct seq_file *m, void *unused)
+{
+	memtb_live_show(m);
+	return 0;
+}
+
+static int memtb_live_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, memtb_live_seq_show, inode->i_private);
+}
+
+static ssize_t memtb_live_write(struct file *file, const char __user *from,
+				size_t count, loff_t *pos)
+{
+	enum memtb_live_mode mode;
+	char word[MEMTB_WORD_MAX];
+	int err;
+
+	if (count >= sizeof(word))
+		return -EINVAL;
+	if (copy_from_user(word, from, count))
+		return -EFAULT;
+	word[count] = '\0';
+	err = memtb_live_parse(word, &mode);
+	if (!err)
+		err = memtb_live_set(mode);
+	return err ?: count;
+}
+
+static const struct file_operations memtb_live_fops = {
+	.owner = THIS_MODULE,
+	.open = memtb_live_open,
+	.read = seq_read,
+	.write = memtb_live_write,
+	.llseek = seq_lseek,
+	.release = single_release,
+};
+
+void memtb_debugfs_init(struct memtb_heap *heap)
+{
+	struct dentry *dir;
+
+	memtb_debugfs = debugfs_create_dir("memtb", NULL);
+	debugfs_create_file("backends", 0444, memtb_debugfs, heap,
+			    &memtb_backends_fops);
+	debugfs_create_file("live", 0644, memtb_debugfs, heap,
+			    &memtb_live_fops);
+
+	dir = debugfs_create_dir(heap->name,
+				 debugfs_create_dir("heaps", memtb_debugfs));
+	debugfs_create_file("stats", 0444, dir, heap, &memtb_stats_fops);
+	debugfs_create_file("slabinfo", 0444, dir, heap, &memtb_slabinfo_fops);
+	debugfs_create_file("check", 0444, dir, heap, &memtb_check_fops);
+	debugfs_create_file("shrink", 0200, dir, heap, &memtb_shrink_fops);
+}
+
+void memtb_debugfs_exit(void)
+{
+	debugfs_remove(memtb_debugfs);
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Caches: creating and destroying.
+ */
+#include <linux/export.h>
+#include <linux/log2.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "../backend/backend.h"
+
+static bool memtb_cache_valid(const struct memtb_backend *backend,
+			      const char *name, size_t size, size_t align,
+			      slab_flags_t flags)
+{
+	if (!memtb_name_valid(name) || !size || size > backend->max_size)
+		return false;
+	if (align && (!is_power_of_2(align) || align > backend->max_align))
+		return false;
+	if (flags & ~MEMTB_CACHE_FLAGS)
+		return false;
+	return !(flags & SLAB_TYPESAFE_BY_RCU) || backend->flags & MEMTB_RCU;
+}
+
+/**
+ * memtb_cache_create - make an object cache in a heap
+ * @heap: the heap
+ * @name: for reports, copied; need not be unique; rules as for heaps
+ * @size: bytes per object, 1 to the backend's max_size
+ * @align: alignment of every object in bytes, a power of two up to the
+ *	backend's max_align, or 0 for that of a pointer
+ * @flags: a mask of MEMTB_CACHE_FLAGS
+ * @ctor: constructor or NULL; runs before an object is handed out the first
+ *	time, or each time, as the backend says; must not sleep or allocate
+ *
+ * Context: process, sleeps.
+ * Return: the cache, or ERR_PTR: -EINVAL, -ENOMEM, or what the backend says.
+ */
+struct memtb_cache *memtb_cache_create(struct memtb_heap *heap,
+				       const char *name, size_t size,
+				       size_t align, slab_flags_t flags,
+				       void (*ctor)(void *obj))
+{
+	const struct memtb_backend *backend = heap->backend;
+	struct memtb_cache *cache;
+	int err = -ENOMEM;
+
+	if (!memtb_cache_valid(backend, name, size, align, flags))
+		return ERR_PTR(-EINVAL);
+
+	cache = kzalloc(sizeof(*cache) + backend->cache_size, GFP_KERNEL);
+	if (!cache)
+		return ERR_PTR(-ENOMEM);
+	cache->heap = heap;
+	strscpy(cache->name, name, sizeof(cache->name));
+	cache->size = size;
+	cache->align = max(align, sizeof(void *));
+	cache->flags = flags;
+	cache->ctor = ctor;
+	cache->live = alloc_percpu(long);
+	if (!cache->live)
+		goto out_free_cache;
+
+	err = backend->cache_init ? backend->cache_init(cache) : 0;
+	if (err)
+		goto out_free_live;
+
+	mutex_lock(&heap->lock);
+	list_add_tail(&cache->node, &heap->caches);
+	mutex_unlock(&heap->lock);
+	return cache;
+
+out_free_live:
+	free_percpu(cache->live);
+out_free_cache:
+	kfree(cache);
+	return ERR_PTR(err);
+}
+EXPORT_SYMBOL_GPL(memtb_cache_create);
+
+unsigned long memtb_cache_live(struct memtb_cache *cache)
+{
+	long sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(*per_cpu_ptr(cache->live, cpu));
+	return sum;
+}
+
+/**
+ * memtb_cache_destroy - destroy a cache
+ * @cache: the cache; nobody allocates from it any more
+ *
+ * With live objects nothing is destroyed: the cache stays, so that they may
+ * still be freed, and the call may be made again.
+ *
+ * Context: process, sleeps; waits for the cache's RCU callbacks.
+ * Return: number of live objects; with 0 the cache is gone.
+ */
+unsigned long memtb_cache_destroy(struct memtb_cache *cache)
+{
+	struct memtb_heap *heap = cache->heap;
+	unsigned long live = memtb_cache_live(cache);
+
+	if (live) {
+		pr_err("cache %s: destroyed with %lu live objects\n",
+		       cache->name, live);
+		return live;
+	}
+	mutex_lock(&heap->lock);
+	list_del(&cache->node);
+	mutex_unlock(&heap->lock);
+	if (heap->backend->cache_exit)
+		heap->backend->cache_exit(cache);
+	free_percpu(cache->live);
+	kfree(cache);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(memtb_cache_destroy);

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Counters.  Writers touch only their own CPU's copy; a reader sums, or takes
+ * the maximum of maxima.
+ */
+#include <linux/export.h>
+#include <linux/percpu.h>
+#include <linux/string.h>
+
+#include "heap.h"
+
+#define MEMTB_STAT_NAME(id, name) [MEMTB_STAT_##id] = #name,
+const char * const memtb_stat_names[MEMTB_NR_STATS] = {
+	MEMTB_STATS(MEMTB_STAT_NAME)
+};
+#undef MEMTB_STAT_NAME
+EXPORT_SYMBOL_GPL(memtb_stat_names);
+
+int memtb_stats_init(struct memtb_heap *heap)
+{
+	heap->cpu = alloc_percpu(struct memtb_heap_cpu);
+	return heap->cpu ? 0 : -ENOMEM;
+}
+
+void memtb_stats_exit(struct memtb_heap *heap)
+{
+	free_percpu(heap->cpu);
+}
+
+static bool memtb_stat_is_max(enum memtb_stat stat)
+{
+	return stat == MEMTB_STAT_LIST_STEPS_MAX ||
+	       stat == MEMTB_STAT_LOCK_HOLD_MAX_NS;
+}
+
+u64 memtb_stat_read(struct memtb_heap *heap, enum memtb_stat stat)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		u64 v = READ_ONCE(per_cpu_ptr(heap->cpu, cpu)->v[stat]);
+
+		sum = memtb_stat_is_max(stat) ? max(sum, v) : sum + v;
+	}
+	return sum;
+}
+
+/**
+ * memtb_heap_stats - snapshot of a heap's counters
+ * @heap: the heap; may be in use
+ * @stats: filled in
+ *
+ * Context: any.
+ */
+void memtb_heap_stats(struct memtb_heap *heap, struct memtb_stats *stats)
+{
+	unsigned int i;
+
+	for (i = 0; i < MEMTB_NR_STATS; i++)
+		stats->v[i] = memtb_stat_read(heap, i);
+	stats->pages_now = atomic_long_read(&heap->pages_now);
+	stats->pages_peak = atomic_long_read(&heap->pages_peak);
+	stats->pages_got = atomic_long_read(&heap->pages_got);
+	stats->pages_put = atomic_long_read(&heap->pages_put);
+	stats->pages_failed = atomic_long_read(&heap->pages_failed);
+	stats->objects_live = stats->v[MEMTB_STAT_ALLOCS] -
+			      stats->v[MEMTB_STAT_FREES];
+}
+EXPORT_SYMBOL_GPL(memtb_heap_stats);

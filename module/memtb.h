@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * memtb - a test bed for kernel object allocators: the public interface.
+ *
+ * A *backend* is an allocator design.  A *heap* is one instance of it: its
+ * pages, its caches, its general-purpose (kmalloc-like) side and its counters.
+ * Any number of heaps, of the same or of different backends, live side by side.
+ *
+ * Unless a comment says otherwise: allocation and free may be called from any
+ * context but NMI, with any lock held, and sleep only where @gfp allows it;
+ * create and destroy calls sleep.
+ */
+#ifndef MEMTB_H
+#define MEMTB_H
+
+#include <linux/gfp.h>
+#include <linux/numa.h>
+#include <linux/slab.h>
+#include <linux/types.h>
+
+struct memtb_backend;
+struct memtb_cache;
+struct memtb_heap;
+
+/* Longest heap or cache name, in bytes, without the terminating NUL. */
+#define MEMTB_NAME_MAX		63
+
+/*
+ * Cache flags, in the kernel's own encoding, that memtb gives a meaning:
+ * SLAB_TYPESAFE_BY_RCU.  SLAB_HWCACHE_ALIGN is refused: callers state an
+ * alignment in bytes, so that every backend gets the same request.
+ */
+#define MEMTB_CACHE_FLAGS	SLAB_TYPESAFE_BY_RCU
+
+/* Run-time checks of a heap, the bits of the ``debug=`` parameter. */
+#define MEMTB_DEBUG_VERIFY	0x1	/* overlap and owner of every object */
+
+/**
+ * struct memtb_heap_params - what is fixed when a heap is created
+ * @max_pages: page budget, in pages; 0 means no limit
+ * @fail_page: every @fail_page-th page request fails; 0 means none does
+ * @debug: run-time checks, a mask of MEMTB_DEBUG_* bits
+ */
+struct memtb_heap_params {
+	unsigned long max_pages;
+	unsigned long fail_page;
+	unsigned int debug;
+};
+
+/*
+ * Counters of a heap.  The names are the same for every backend; a mechanism
+ * that a design does not have stays at zero.
+ */
+#define MEMTB_STATS(X)							\
+	X(ALLOCS,		allocs)		/* objects handed out */\
+	X(FREES,		frees)		/* objects taken back */\
+	X(ALLOC_FAILED,		alloc_failed)	/* requests answered NULL */\
+	X(BYTES_REQUESTED,	bytes_requested)/* sum over all requests */\
+	X(BAD_FREES,		bad_frees)	/* frees that were refused */\
+	X(VIOLATIONS,		violations)	/* found by the checks */\
+	X(LIST_STEPS,		list_steps)	/* blocks looked at */	\
+	X(LIST_STEPS_MAX,	list_steps_max)	/* ... in one operation */\
+	X(LOCK_HOLDS,		lock_holds)	/* irqs-off sections */	\
+	X(LOCK_HOLD_NS,		lock_hold_ns)	/* ... their total time */\
+	X(LOCK_HOLD_MAX_NS,	lock_hold_max_ns) /* ... the longest */
+
+enum memtb_stat {
+#define MEMTB_STAT_ENUM(id, name) MEMTB_STAT_##id,
+	MEMTB_STATS(MEMTB_STAT_ENUM)
+#undef MEMTB_STAT_ENUM
+	MEMTB_NR_STATS
+};
+
+/**
+ * struct memtb_stats - a snapshot of a heap's counters
+ * @v: the counters of enum memtb_stat
+ * @pages_now: pages held
+ * @pages_peak: most pages ever held
+ * @pages_got: pages ever requested and received
+ * @pages_put: pages ever given back
+ * @pages_failed: page requests that failed, for whatever reason
+ * @objects_live: objects handed out and not yet taken back
+ *
+ * Not atomic: exact only while nobody allocates or frees.
+ */
+struct memtb_stats {
+	u64 v[MEMTB_NR_STATS];
+	u64 pages_now;
+	u64 pages_peak;
+	u64 pages_got;
+	u64 pages_put;
+	u64 pages_failed;
+	u64 objects_live;
+};
+
+/* The visible name of each counter, in the order of enum memtb_stat. */
+extern const char * const memtb_stat_names[MEMTB_NR_STATS];
+
+/* heap.c */
+struct memtb_heap *memtb_heap_create(const struct memtb_backend *backend,
+				     const char *name,
+				     const struct memtb_heap_params *params);
+unsigned long memtb_heap_destroy(struct memtb_heap *heap);
+unsigned long memtb_heap_shrink(struct memtb_heap *heap);
+unsigned long memtb_heap_check(struct memtb_heap *heap);
+void memtb_heap_stats(struct memtb_heap *heap, struct memtb_stats *stats);
+
+/* cache.c */
+struct memtb_cache *memtb_cache_create(struct memtb_heap *heap,
+				       const char *name, size_t size,
+				       size_t align, slab_flags_t flags,
+				       void (*ctor)(void *obj));
+unsigned long memtb_cache_destroy(struct memtb_cache *cache);
+
+/* object.c: objects of a cache */
+void *memtb_cache_alloc(struct memtb_cache *cache, gfp_t gfp, int node);
+void memtb_cache_free(struct memtb_cache *cache, void *obj);
+bool memtb_cache_alloc_bulk(struct memtb_cache *cache, gfp_t gfp, size_t nr,
+			    void **objs);
+void memtb_cache_free_bulk(struct memtb_cache *cache, size_t nr, void **objs);
+
+/* object.c: the general-purpose side */
+void *memtb_alloc(struct memtb_heap *heap, size_t size, gfp_t gfp, int node);
+void *memtb_alloc_array(struct memtb_heap *heap, size_t n, size_t size,
+			gfp_t gfp);
+void *memtb_realloc(struct memtb_heap *heap, void *obj, size_t size,
+		    gfp_t gfp);
+void memtb_free(struct memtb_heap *heap, void *obj);
+size_t memtb_size(struct memtb_heap *heap, void *obj);
+
+/* backend/backend.c */
+const struct memtb_backend *memtb_backend_find(const char *name);
+const struct memtb_backend *memtb_backend_nth(unsigned int i);
+
+#endif /* MEMTB_H */
