@@ -37,4 +37,11 @@
 #define memtb_ftrace_arg(fregs, n)	ftrace_regs_get_argument(fregs, n)
 #endif
 
+/* Whether a module still has the memory that goes when it is wholly loaded. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+#define memtb_module_loading(mod)	READ_ONCE((mod)->init_layout.size)
+#else
+#define memtb_module_loading(mod)	READ_ONCE((mod)->mem[MOD_INIT_TEXT].size)
+#endif
+
 #endif /* MEMTB_COMPAT_H */

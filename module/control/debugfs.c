@@ -132,22 +132,36 @@ static const struct file_operations memtb_live_fops = {
 	.release = single_release,
 };
 
+/*
+ * debugfs allocates a file's private data when it is first opened and keeps it
+ * as long as the file.  Out of the live heap, that would be an object that never
+ * comes home, so it is made here, while the heap is not live yet.
+ */
+static void memtb_debugfs_file(const char *name, umode_t mode,
+			       struct dentry *dir, struct memtb_heap *heap,
+			       const struct file_operations *fops)
+{
+	struct dentry *file = debugfs_create_file(name, mode, dir, heap, fops);
+
+	if (!IS_ERR(file) && !debugfs_file_get(file))
+		debugfs_file_put(file);
+}
+
 void memtb_debugfs_init(struct memtb_heap *heap)
 {
 	struct dentry *dir;
 
 	memtb_debugfs = debugfs_create_dir("memtb", NULL);
-	debugfs_create_file("backends", 0444, memtb_debugfs, heap,
-			    &memtb_backends_fops);
-	debugfs_create_file("live", 0644, memtb_debugfs, heap,
-			    &memtb_live_fops);
+	memtb_debugfs_file("backends", 0444, memtb_debugfs, heap,
+			   &memtb_backends_fops);
+	memtb_debugfs_file("live", 0644, memtb_debugfs, heap, &memtb_live_fops);
 
 	dir = debugfs_create_dir(heap->name,
 				 debugfs_create_dir("heaps", memtb_debugfs));
-	debugfs_create_file("stats", 0444, dir, heap, &memtb_stats_fops);
-	debugfs_create_file("slabinfo", 0444, dir, heap, &memtb_slabinfo_fops);
-	debugfs_create_file("check", 0444, dir, heap, &memtb_check_fops);
-	debugfs_create_file("shrink", 0200, dir, heap, &memtb_shrink_fops);
+	memtb_debugfs_file("stats", 0444, dir, heap, &memtb_stats_fops);
+	memtb_debugfs_file("slabinfo", 0444, dir, heap, &memtb_slabinfo_fops);
+	memtb_debugfs_file("check", 0444, dir, heap, &memtb_check_fops);
+	memtb_debugfs_file("shrink", 0200, dir, heap, &memtb_shrink_fops);
 }
 
 void memtb_debugfs_exit(void)

@@ -21,14 +21,16 @@ static int __init memtb_start(const struct memtb_setup *setup)
 	err = memtb_live_init(heap);
 	if (err)
 		goto out_destroy_heap;
+	/* First, so that its own dentries and inodes stay out of the heap. */
+	memtb_debugfs_init(heap);
 	err = memtb_live_set(setup->live);
 	if (err)
-		goto out_exit_live;
+		goto out_exit_debugfs;
 	memtb_default_heap = heap;
-	memtb_debugfs_init(heap);
 	return 0;
 
-out_exit_live:
+out_exit_debugfs:
+	memtb_debugfs_exit();
 	memtb_live_exit();
 out_destroy_heap:
 	memtb_heap_destroy(heap);

@@ -16,6 +16,7 @@
  * says nothing of what users write: that is what red zones are for.
  */
 #include <linux/export.h>
+#include <linux/hash.h>
 
 #include "../backend/backend.h"
 #include "check.h"
@@ -120,8 +121,11 @@ static u64 memtb_verify_tag(struct memtb_heap *heap, struct memtb_cache *cache,
 {
 	u64 owner = cache ? (unsigned long)cache : (unsigned long)heap;
 
-	/* Never zero: no object lies at its owner's address. */
-	return (unsigned long)obj ^ (owner << 1 | owner >> 63);
+	/*
+	 * Addresses of owners and objects follow the same patterns; unhashed,
+	 * the tags of neighbours in two caches are equal now and then.
+	 */
+	return (unsigned long)obj ^ hash_64(owner, 64);
 }
 
 static void memtb_verify_report(struct memtb_heap *heap,

@@ -9,6 +9,10 @@
  * call, without a lock; slab_mutex, which also keeps native caches alive during
  * the walk, orders its writers.
  *
+ * Arriving.  The hooks are put in and the caches adopted at once, so that what
+ * cannot be is refused; the stream itself starts when memtb is wholly loaded.
+ * Reading the state waits for that.
+ *
  * Leaving.  After "off" no allocation comes in any more, but objects are out.
  * The hooks of the frees stay until the last one is home; so does a reference
  * on the module, which makes an early rmmod fail instead of crash.  A worker
@@ -305,6 +309,19 @@ static u64 memtb_live_objects(void)
 	return stats.objects_live;
 }
 
+/*
+ * While memtb itself is being loaded, the kernel allocates what it keeps until
+ * memtb is unloaded.  From the heap that could never come home, so the stream
+ * starts when the module's initialisation memory has gone.
+ */
+static void memtb_live_start_work(struct work_struct *work)
+{
+	while (memtb_module_loading(THIS_MODULE))
+		schedule_timeout_uninterruptible(1);
+	WRITE_ONCE(memtb_live.taking, true);
+}
+static DECLARE_WORK(memtb_live_starter, memtb_live_start_work);
+
 static int memtb_live_install(void)
 {
 	int cpu, err;
@@ -355,7 +372,7 @@ static int memtb_live_take(void)
 	if (!draining)
 		__module_get(THIS_MODULE);
 	memtb_live_state = MEMTB_LIVE_TAKEOVER;
-	WRITE_ONCE(memtb_live.taking, true);
+	schedule_work(&memtb_live_starter);
 	return 0;
 }
 
@@ -393,6 +410,7 @@ static void memtb_live_drain_work(struct work_struct *work)
 
 static void memtb_live_leave(void)
 {
+	flush_work(&memtb_live_starter);
 	WRITE_ONCE(memtb_live.taking, false);
 	memtb_live_quiesce();
 	memtb_live_state = MEMTB_LIVE_DRAINING;
@@ -511,6 +529,8 @@ static void memtb_live_show_locked(struct seq_file *m)
 
 void memtb_live_show(struct seq_file *m)
 {
+	/* Who reads "takeover" may rely on it. */
+	flush_work(&memtb_live_starter);
 	mutex_lock(&memtb_live_lock);
 	memtb_live_show_locked(m);
 	mutex_unlock(&memtb_live_lock);
