@@ -36,7 +36,11 @@ def root():
 def make_root():
     """Create the cache directory and mark it as ours, so that it may be emptied."""
     place = root()
-    place.mkdir(parents=True, exist_ok=True)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot make the cache {place} ({error.strerror}): "
+                        "set MEMTB_CACHE to a place that can be written") from None
     if not any(place.iterdir()):
         (place / TAG_FILE).write_text(TAG, encoding="ascii")
     return place

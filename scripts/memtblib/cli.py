@@ -7,6 +7,7 @@ import importlib
 import os
 import signal
 import sys
+import traceback
 from pathlib import Path
 
 from .errors import MISS, UserError
@@ -74,7 +75,11 @@ def main(argv):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return MISS
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
-            raise
         print(f"memtb: {error.strerror}: {error.filename or 'while writing'}", file=sys.stderr)
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
+            traceback.print_exc()
+        return MISS
+    except Exception:  # pylint: disable=broad-except
+        # Python would exit with 1, which says that the code under test is at fault.
+        traceback.print_exc()
         return MISS
