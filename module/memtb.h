@@ -47,27 +47,35 @@ struct memtb_heap_params {
 	unsigned int debug;
 };
 
-/*
- * Counters of a heap.  The names are the same for every backend; a mechanism
- * that a design does not have stays at zero.
+/**
+ * enum memtb_stat - counters of a heap
+ * @MEMTB_STAT_ALLOCS: objects handed out
+ * @MEMTB_STAT_FREES: objects taken back
+ * @MEMTB_STAT_ALLOC_FAILED: requests answered with NULL
+ * @MEMTB_STAT_BYTES_REQUESTED: sum of the sizes of all objects handed out
+ * @MEMTB_STAT_BAD_FREES: frees that were refused
+ * @MEMTB_STAT_VIOLATIONS: faults that the checks found
+ * @MEMTB_STAT_LIST_STEPS: blocks looked at in searches
+ * @MEMTB_STAT_LIST_STEPS_MAX: most blocks looked at in one search
+ * @MEMTB_STAT_LOCK_HOLDS: sections with interrupts off
+ * @MEMTB_STAT_LOCK_HOLD_NS: time in them, in ns
+ * @MEMTB_STAT_LOCK_HOLD_MAX_NS: longest of them, in ns
+ * @MEMTB_NR_STATS: number of counters
+ *
+ * The same for every backend; a mechanism that a design lacks stays at zero.
  */
-#define MEMTB_STATS(X)							\
-	X(ALLOCS,		allocs)		/* objects handed out */\
-	X(FREES,		frees)		/* objects taken back */\
-	X(ALLOC_FAILED,		alloc_failed)	/* requests answered NULL */\
-	X(BYTES_REQUESTED,	bytes_requested)/* sum over all requests */\
-	X(BAD_FREES,		bad_frees)	/* frees that were refused */\
-	X(VIOLATIONS,		violations)	/* found by the checks */\
-	X(LIST_STEPS,		list_steps)	/* blocks looked at */	\
-	X(LIST_STEPS_MAX,	list_steps_max)	/* ... in one operation */\
-	X(LOCK_HOLDS,		lock_holds)	/* irqs-off sections */	\
-	X(LOCK_HOLD_NS,		lock_hold_ns)	/* ... their total time */\
-	X(LOCK_HOLD_MAX_NS,	lock_hold_max_ns) /* ... the longest */
-
 enum memtb_stat {
-#define MEMTB_STAT_ENUM(id, name) MEMTB_STAT_##id,
-	MEMTB_STATS(MEMTB_STAT_ENUM)
-#undef MEMTB_STAT_ENUM
+	MEMTB_STAT_ALLOCS,
+	MEMTB_STAT_FREES,
+	MEMTB_STAT_ALLOC_FAILED,
+	MEMTB_STAT_BYTES_REQUESTED,
+	MEMTB_STAT_BAD_FREES,
+	MEMTB_STAT_VIOLATIONS,
+	MEMTB_STAT_LIST_STEPS,
+	MEMTB_STAT_LIST_STEPS_MAX,
+	MEMTB_STAT_LOCK_HOLDS,
+	MEMTB_STAT_LOCK_HOLD_NS,
+	MEMTB_STAT_LOCK_HOLD_MAX_NS,
 	MEMTB_NR_STATS
 };
 

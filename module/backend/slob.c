@@ -139,12 +139,14 @@ static int memtb_slob_units(size_t size)
 }
 
 static void memtb_slob_lock(struct memtb_slob *slob, unsigned long *flags)
+	__acquires(&slob->lock)
 {
 	raw_spin_lock_irqsave(&slob->lock, *flags);
 	slob->since = local_clock();
 }
 
 static void memtb_slob_unlock(struct memtb_slob *slob, unsigned long flags)
+	__releases(&slob->lock)
 {
 	u64 ns = local_clock() - slob->since;
 

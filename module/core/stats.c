@@ -9,11 +9,19 @@
 
 #include "heap.h"
 
-#define MEMTB_STAT_NAME(id, name) [MEMTB_STAT_##id] = #name,
 const char * const memtb_stat_names[MEMTB_NR_STATS] = {
-	MEMTB_STATS(MEMTB_STAT_NAME)
+	[MEMTB_STAT_ALLOCS] = "allocs",
+	[MEMTB_STAT_FREES] = "frees",
+	[MEMTB_STAT_ALLOC_FAILED] = "alloc_failed",
+	[MEMTB_STAT_BYTES_REQUESTED] = "bytes_requested",
+	[MEMTB_STAT_BAD_FREES] = "bad_frees",
+	[MEMTB_STAT_VIOLATIONS] = "violations",
+	[MEMTB_STAT_LIST_STEPS] = "list_steps",
+	[MEMTB_STAT_LIST_STEPS_MAX] = "list_steps_max",
+	[MEMTB_STAT_LOCK_HOLDS] = "lock_holds",
+	[MEMTB_STAT_LOCK_HOLD_NS] = "lock_hold_ns",
+	[MEMTB_STAT_LOCK_HOLD_MAX_NS] = "lock_hold_max_ns",
 };
-#undef MEMTB_STAT_NAME
 EXPORT_SYMBOL_GPL(memtb_stat_names);
 
 int memtb_stats_init(struct memtb_heap *heap)
