@@ -93,6 +93,11 @@ def test_cold_part_belongs_to_its_function():
     assert judge(text) == []
 
 
+def test_escape_from_a_cold_part_is_told_by_the_function():
+    text = escapee("jmp    ffffffff81000600 <__slab_free>").replace("<escapee>", "<escapee.cold>")
+    assert judge(text) == ["escapee calls __slab_free"]
+
+
 def test_split_part_of_a_hooked_function_has_no_hook():
     text = escapee("call   ffffffff81000a00 <kfree.part.0>")
     assert judge(text) == ["escapee calls kfree.part.0"]
