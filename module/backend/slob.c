@@ -281,7 +281,7 @@ static bool memtb_slob_give(struct memtb_slob *slob, void *obj, size_t size)
 
 	before = memtb_slob_before(slob, block);
 	if (!before || memtb_slob_overlaps(before, block, units)) {
-		pr_err("heap %s: %px (%zu bytes) is free already\n",
+		pr_err("heap %s: %p (%zu bytes) is free already\n",
 		       slob->heap->name, obj, size);
 		return false;
 	}
@@ -595,7 +595,7 @@ static unsigned long memtb_slob_check(struct memtb_heap *heap)
 	do {
 		fault = memtb_slob_block_fault(slob, cur);
 		if (fault) {
-			pr_err("violation: heap %s: free block %px, %d units: %s\n",
+			pr_err("violation: heap %s: free block %p, %d units: %s\n",
 			       heap->name, cur, cur->units, fault);
 			nr++;
 		}

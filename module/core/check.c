@@ -135,7 +135,7 @@ static void memtb_verify_report(struct memtb_heap *heap,
 	memtb_stat_add(heap, MEMTB_STAT_VIOLATIONS, 1);
 	if (atomic_inc_return(&memtb_verify_reports) > MEMTB_VERIFY_REPORTS)
 		return;
-	pr_err("violation: heap %s, cache %s, object %px: %s\n", heap->name,
+	pr_err("violation: heap %s, cache %s, object %p: %s\n", heap->name,
 	       cache ? cache->name : "-", obj, what);
 	dump_stack();
 }

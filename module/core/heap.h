@@ -57,7 +57,7 @@ struct memtb_heap {
 	atomic_long_t pages_failed;
 	atomic_long_t page_requests;
 	struct list_head caches;
-	struct mutex lock;
+	struct mutex lock; /* protects caches */
 	unsigned long priv[];
 };
 

@@ -95,7 +95,7 @@ static bool memtb_object_foreign(struct memtb_heap *heap, const void *obj)
 	if (owner && owner->heap == heap)
 		return false;
 	memtb_stat_add(heap, MEMTB_STAT_BAD_FREES, 1);
-	pr_err("heap %s: %px is not an object of this heap\n", heap->name, obj);
+	pr_err("heap %s: %p is not an object of this heap\n", heap->name, obj);
 	return true;
 }
 

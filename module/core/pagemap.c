@@ -96,7 +96,7 @@ int memtb_pagemap_set(struct memtb_pagemap *map, const void *base,
 		      unsigned long nr, void *value, gfp_t gfp)
 {
 	unsigned long first = ((unsigned long)base - PAGE_OFFSET) >> PAGE_SHIFT;
-	struct memtb_pagemap_leaf *leaf;
+	struct memtb_pagemap_leaf **where, *leaf;
 	unsigned long i;
 
 	for (i = first; i < first + nr; i++) {
@@ -104,8 +104,8 @@ int memtb_pagemap_set(struct memtb_pagemap *map, const void *base,
 			memtb_pagemap_clear(map, base, i - first);
 			return -ERANGE;
 		}
-		leaf = memtb_pagemap_leaf(
-			&map->root[i >> MEMTB_PAGEMAP_LEAF_SHIFT], gfp);
+		where = &map->root[i >> MEMTB_PAGEMAP_LEAF_SHIFT];
+		leaf = memtb_pagemap_leaf(where, gfp);
 		if (!leaf) {
 			memtb_pagemap_clear(map, base, i - first);
 			return -ENOMEM;

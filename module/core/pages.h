@@ -23,7 +23,7 @@ long memtb_pages_held(void);
  * 1/512 of what it describes.
  */
 #define MEMTB_PAGEMAP_LEAF_SHIFT	(PAGE_SHIFT - ilog2(sizeof(void *)))
-#define MEMTB_PAGEMAP_LEAF_SIZE		(1UL << MEMTB_PAGEMAP_LEAF_SHIFT)
+#define MEMTB_PAGEMAP_LEAF_SIZE		BIT(MEMTB_PAGEMAP_LEAF_SHIFT)
 
 struct memtb_pagemap_leaf {
 	void *slot[MEMTB_PAGEMAP_LEAF_SIZE];

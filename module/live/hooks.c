@@ -71,7 +71,7 @@ typedef void *(*memtb_native_alloc_node_t)(struct kmem_cache *s, gfp_t gfp,
 typedef int (*memtb_native_cache_t)(struct kmem_cache *s);
 
 #define memtb_native_call(type, name, ...)				\
-	((type)memtb_hooks[MEMTB_HOOK_##name].native)(__VA_ARGS__)
+	(((type)memtb_hooks[MEMTB_HOOK_##name].native)(__VA_ARGS__))
 
 #define memtb_count(counter, n)	this_cpu_add(memtb_live.cpu->counter, n)
 #define memtb_taken(symbol, n)	memtb_count(taken[MEMTB_HOOK_##symbol], n)
@@ -196,7 +196,7 @@ static void memtb_hook_release(struct kmem_cache *s, void *obj)
 	if (lc && lc->cache)
 		memtb_object_free(lc->cache, obj);
 	else
-		WARN_ONCE(1, "memtb: %px freed to %s, which gave nothing out\n",
+		WARN_ONCE(1, "memtb: %p freed to %s, which gave nothing out\n",
 			  obj, s->name);
 }
 
@@ -456,7 +456,8 @@ void memtb_hooks_count(u64 taken[2], u64 native[2])
 	enum memtb_hook_kind kind;
 	unsigned int i;
 
-	taken[0] = taken[1] = native[0] = native[1] = 0;
+	memset(taken, 0, 2 * sizeof(*taken));
+	memset(native, 0, 2 * sizeof(*native));
 	for (i = 0; i < MEMTB_NR_HOOKS; i++) {
 		kind = memtb_hooks[i].kind;
 		if (kind == MEMTB_OTHER)

@@ -34,7 +34,7 @@
 #include "native.h"
 
 #define MEMTB_LIVE_BITS		10
-#define MEMTB_LIVE_CACHES	(1U << MEMTB_LIVE_BITS)
+#define MEMTB_LIVE_CACHES	BIT(MEMTB_LIVE_BITS)
 #define MEMTB_LIVE_DRAIN_PERIOD	(HZ / 2)
 
 /* What of a native cache's flags memtb cannot stand in for. */
@@ -183,12 +183,14 @@ static void memtb_live_scan_work(struct work_struct *work)
 	/* What could not be adopted is served natively, and asks again. */
 	memtb_live_scan();
 }
+
 static DECLARE_WORK(memtb_live_scanner, memtb_live_scan_work);
 
 static void memtb_live_scan_irq(struct irq_work *work)
 {
 	schedule_work(&memtb_live_scanner);
 }
+
 static DEFINE_IRQ_WORK(memtb_live_scan_kick, memtb_live_scan_irq);
 
 /*
@@ -320,6 +322,7 @@ static void memtb_live_start_work(struct work_struct *work)
 		schedule_timeout_uninterruptible(1);
 	WRITE_ONCE(memtb_live.taking, true);
 }
+
 static DECLARE_WORK(memtb_live_starter, memtb_live_start_work);
 
 static int memtb_live_install(void)
