@@ -26,8 +26,8 @@ class Flavour:
 
 
 FLAVOURS = {
-    "x86_64-up": Flavour(FULL + ["up"], False, 1190, 700),
-    "x86_64-smp": Flavour(FULL + ["smp"], True, 1250, 750),
+    "x86_64-up": Flavour(FULL + ["up"], False, 1420, 950),
+    "x86_64-smp": Flavour(FULL + ["smp"], True, 1470, 1000),
 }
 
 

@@ -8,7 +8,8 @@ from memtblib.errors import UserError
 
 
 def test_dropped_reports_every_difference():
-    wanted = "CONFIG_A=y\nCONFIG_B=8\n# CONFIG_C is not set\n# CONFIG_D is not set\nCONFIG_E=m\nCONFIG_F=y\n"
+    wanted = ("CONFIG_A=y\nCONFIG_B=8\n# CONFIG_C is not set\n# CONFIG_D is not set\n"
+              "CONFIG_E=m\nCONFIG_F=y\n")
     got = "CONFIG_A=y\nCONFIG_B=16\nCONFIG_C=y\n# CONFIG_E is not set\n"
     assert kernel.dropped(wanted, got) == [
         "CONFIG_B: wanted 8, got 16", "CONFIG_C: wanted n, got y", "CONFIG_E: wanted m, got n",

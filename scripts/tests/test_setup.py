@@ -30,7 +30,7 @@ OLD_FORM = ("# deb http://other.invalid/ bookworm main\n"
 DPKG_QUERY = """#!/bin/sh
 shift 3
 for name; do
-	grep -qx "$name" "$FAKE/installed" && echo "$name installed"
+    grep -qx "$name" "$FAKE/installed" && echo "$name installed"
 done
 exit 0
 """
@@ -39,9 +39,9 @@ echo "apt-get $*" >> "$FAKE/calls"
 [ "$1" = install ] || exit 0
 [ -e "$FAKE/broken" ] && { echo "E: Unable to locate package"; exit 100; }
 for word; do
-	echo "$word" >> "$FAKE/installed"
-	[ "$word" = qemu-system-x86 ] && printf '#!/bin/sh\\necho version 10.0.2\\n' \
-		> "$FAKE/bin/qemu-system-x86_64" && chmod +x "$FAKE/bin/qemu-system-x86_64"
+    echo "$word" >> "$FAKE/installed"
+    [ "$word" = qemu-system-x86 ] && printf '#!/bin/sh\\necho version 10.0.2\\n' \
+        > "$FAKE/bin/qemu-system-x86_64" && chmod +x "$FAKE/bin/qemu-system-x86_64"
 done
 exit 0
 """
