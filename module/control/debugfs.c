@@ -117,7 +117,7 @@ static ssize_t memtb_live_write(struct file *file, const char __user *from,
 	if (copy_from_user(word, from, count))
 		return -EFAULT;
 	word[count] = '\0';
-	err = memtb_live_parse(word, &mode);
+	err = memtb_live_parse(strim(word), &mode);
 	if (!err)
 		err = memtb_live_set(mode);
 	return err ?: count;

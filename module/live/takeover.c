@@ -422,16 +422,24 @@ static void memtb_live_leave(void)
 	mod_delayed_work(system_wq, &memtb_live_drainer, 0);
 }
 
-/* [from][to]: what is not named here is nothing to do. */
+static int memtb_live_pass(void)
+{
+	if (memtb_live_state == MEMTB_LIVE_PASS)
+		return 0;
+	if (memtb_live_state == MEMTB_LIVE_OFF)
+		return memtb_live_install();
+	pr_err("live: pass comes after off, and this is %s\n",
+	       memtb_live_mode_names[memtb_live_state]);
+	return -EBUSY;
+}
+
 static int memtb_live_change(enum memtb_live_mode to)
 {
 	switch (to) {
 	case MEMTB_LIVE_TAKEOVER:
 		return memtb_live_state == to ? 0 : memtb_live_take();
 	case MEMTB_LIVE_PASS:
-		if (memtb_live_state == MEMTB_LIVE_OFF)
-			return memtb_live_install();
-		return memtb_live_state == to ? 0 : -EBUSY;
+		return memtb_live_pass();
 	case MEMTB_LIVE_OFF:
 		if (memtb_live_state == MEMTB_LIVE_PASS)
 			memtb_live_remove();
