@@ -123,11 +123,25 @@ static void memtb_live_name(char *name, const struct kmem_cache *native)
 			*c = '_';
 }
 
+/*
+ * The allocator's own caches stay its own.  It frees the nodes of a cache
+ * through a copy of kmem_cache_free() that the compiler made for the purpose,
+ * past any hook.
+ */
+static const char * const memtb_live_own[] = { "kmem_cache", "kmem_cache_node" };
+
+static bool memtb_live_stays(const struct kmem_cache *native)
+{
+	return native->flags & (MEMTB_LIVE_NATIVE_FLAGS | SLAB_KMALLOC) ||
+	       match_string(memtb_live_own, ARRAY_SIZE(memtb_live_own),
+			    native->name) >= 0;
+}
+
 static struct memtb_cache *memtb_live_make(struct kmem_cache *native)
 {
 	char name[MEMTB_NAME_MAX + 1];
 
-	if (native->flags & (MEMTB_LIVE_NATIVE_FLAGS | SLAB_KMALLOC))
+	if (memtb_live_stays(native))
 		return NULL;
 	memtb_live_name(name, native);
 	return memtb_cache_create(memtb_live.heap, name, native->object_size,
