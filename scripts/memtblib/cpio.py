@@ -76,7 +76,8 @@ def pack_tree(root, stream, devices=(), keep_mtime=False):
             state = os.lstat(path)
             mtime = state.st_mtime if keep_mtime else min(state.st_mtime, EPOCH)
             inside = os.path.relpath(path, root)
-            mode = stat.S_IMODE(state.st_mode)
+            # Who is not root cannot unpack set-uid files as such; guests need none.
+            mode = stat.S_IMODE(state.st_mode) & 0o1777
             if stat.S_ISLNK(state.st_mode):
                 writer.symlink(inside, os.readlink(path))
             elif stat.S_ISDIR(state.st_mode):
