@@ -95,9 +95,9 @@ def remove_tree(path):
     def retry(function, name, _error):
         os.chmod(os.path.dirname(name), 0o700)
         function(name)
-    if path.is_symlink() or path.is_file():
-        path.unlink()
-    elif path.exists():
+    if path.is_symlink() or not path.is_dir():
+        path.unlink(missing_ok=True)
+    else:
         shutil.rmtree(path, onerror=retry)
 
 

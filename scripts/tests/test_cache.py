@@ -146,6 +146,14 @@ def test_read_only_directories_can_be_removed(tmp_path):
     assert not (tmp_path / "a").exists()
 
 
+def test_anything_can_be_removed(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "link").symlink_to(tmp_path)
+    for name in ("fifo", "link", "nothing"):
+        cache.remove_tree(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
 def test_place(monkeypatch):
     monkeypatch.delenv("MEMTB_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", "/x")
