@@ -76,8 +76,9 @@ def pack_tree(root, stream, devices=(), keep_mtime=False):
             state = os.lstat(path)
             mtime = state.st_mtime if keep_mtime else min(state.st_mtime, EPOCH)
             inside = os.path.relpath(path, root)
-            # Who is not root cannot unpack set-uid files as such; guests need none.
-            mode = stat.S_IMODE(state.st_mode) & 0o1777
+            # Set-uid and group-writable files depend on who unpacked; guests need none.
+            mode = stat.S_IMODE(state.st_mode)
+            mode &= 0o1777 if mode & stat.S_ISVTX else 0o755
             if stat.S_ISLNK(state.st_mode):
                 writer.symlink(inside, os.readlink(path))
             elif stat.S_ISDIR(state.st_mode):

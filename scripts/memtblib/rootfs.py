@@ -112,4 +112,5 @@ def _finish_root(root, trim):
     for name, target in LINKS.items():
         cache.remove_tree(root / name)
         (root / name).symlink_to(target)
-    (root / "tmp").chmod(0o1777)
+    for name in ("tmp", "var/tmp"):
+        (root / name).chmod(0o1777)

@@ -29,7 +29,9 @@ def tree(place, order):
 def test_same_content_same_bytes(tmp_path):
     one = tree(tmp_path / "1", ["a", "b", "d/c"])
     two = tree(tmp_path / "2", ["d/c", "b", "a"])
-    (two / "b").chmod(0o4755)
+    (two / "b").chmod(0o4775)
+    (one / "d").chmod(0o700 | 0o070)
+    (two / "d").chmod(0o750)
     os.utime(two / "a", (2_000_000_000, 2_000_000_000))
     assert pack(one) == pack(two)
 
