@@ -18,8 +18,14 @@ def busybox():
     """A cpio with static busybox at /bin/busybox and a link for each of its applets."""
     if not BUSYBOX.is_file():
         raise UserError("busybox is missing: run scripts/memtb setup", MISS)
-    key = {"busybox": cache.hash_files(BUSYBOX.parent, [BUSYBOX]), "layout": DIRECTORIES}
+    key = {"busybox": cache.hash_files(BUSYBOX.parent, [BUSYBOX]), "packer": _packer()}
     return cache.entry("rootfs", "busybox", key, _build_busybox) / "busybox.cpio"
+
+
+def _packer():
+    """This file and the archive writer determine the archives, too."""
+    here = Path(__file__).parent
+    return cache.hash_files(here, [Path(__file__), here / "cpio.py"])
 
 
 def _applets():
@@ -78,8 +84,8 @@ def install():
     known = [item for item in setup.sources()
              if any(name.split("-")[0] == suite and not name.endswith("-backports")
                     for name in item.get("suites", "").split())]
-    key = {"packages": manifest, "trim": trim, "suite": suite, "sources": known, "files": FILES,
-           "links": LINKS, "directories": INSTALL_DIRECTORIES}
+    key = {"packages": manifest, "trim": trim, "suite": suite, "sources": known,
+           "packer": _packer()}
     place = cache.entry("rootfs", "install", key,
                         lambda temp: _build_install(temp, suite, known, manifest, trim))
     return place / "install.cpio"
