@@ -23,11 +23,14 @@ class Flavour:
     smp: bool
     steps: int
     cpu_s: int
+    # Loads run on it; the others are for KUnit alone.
+    loads: bool = True
 
 
 FLAVOURS = {
     "x86_64-up": Flavour(FULL + ["up"], False, 1420, 950),
     "x86_64-smp": Flavour(FULL + ["smp"], True, 1470, 1000),
+    "x86_64-smp-debug": Flavour(COMMON + ["smp", "test", "debug"], True, 1100, 900, loads=False),
 }
 
 
@@ -68,7 +71,12 @@ class KernelBuild:
 
 
 def names():
-    """Flavours there are."""
+    """Flavours that loads run on."""
+    return [name for name, facts in FLAVOURS.items() if facts.loads]
+
+
+def all_names():
+    """Every flavour, those that only KUnit uses included."""
     return list(FLAVOURS)
 
 

@@ -9,7 +9,8 @@ HELP = "build the guest kernels (cached; KDIR= takes your own tree)"
 def add_arguments(parser):
     """The command line."""
     parser.add_argument("flavour", nargs="*", metavar="FLAVOUR",
-                        help=f"one or more of: {', '.join(kernel.names())} (default: all)")
+                        help=f"one or more of: {', '.join(kernel.all_names())} "
+                        f"(default: {' '.join(kernel.names())})")
 
 
 def main(args):
