@@ -130,13 +130,13 @@ def junit_items(root, log):
 def step_kunit(where):
     """KUnit in guests."""
     for name in kernel.names():
-        yield from verb_items(where, f"kunit {name}", ["kunit", name])
+        yield from verb_items(where, f"kunit {name}", ["kunit", "--flavour", name])
 
 
 def step_smoke(where):
     """The takeover under a few thousand execs, file systems, loopback network."""
     for name in kernel.names():
-        yield from verb_items(where, f"smoke {name}", ["smoke", name])
+        yield from verb_items(where, f"smoke {name}", ["smoke", "--flavour", name])
 
 
 def verb_items(where, label, words):

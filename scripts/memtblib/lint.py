@@ -79,7 +79,8 @@ def checkpatch():
 def shellcheck():
     """All shell, guest scripts included."""
     names = shell_files()
-    return _run(["shellcheck", "--format=gcc", "--external-sources", *names]) if names else []
+    # SC1091: a guest script names files where they are in the guest.
+    return _run(["shellcheck", "--format=gcc", "--exclude=SC1091", *names]) if names else []
 
 
 def flake8():
@@ -102,7 +103,7 @@ def spdx():
             continue
         with open(paths.CHECKOUT / name, "rb") as stream:
             head = b"".join(stream.readline(400) for _ in range(5))
-        if b"SPDX-License-Identifier: GPL-2.0" not in head:
+        if not re.search(rb'SPDX-License-Identifier"?: "?GPL-2\.0', head):
             found.append(f"{name}: no SPDX-License-Identifier: GPL-2.0 in the first lines")
     return found
 
