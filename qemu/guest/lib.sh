@@ -77,18 +77,12 @@ memtb_drain() {
 # memtb_unload [SECONDS]: drain and remove; a result either way, with what is still out.
 memtb_unload() {
 	phase unload
-	unload_left=${1:-20}
-	memtb_drain "$unload_left"
-	until rmmod memtb 2>/dev/null; do
-		if [ "$unload_left" -le 0 ]; then
-			send_file unload-live "$MEMTB_DEBUGFS/live"
-			result unload fail "objects_out=$(live_value live_objects)"
-			return 1
-		fi
-		unload_left=$((unload_left - 1))
-		sleep 1
-	done
-	result unload pass
+	if memtb_drain "${1:-20}" && rmmod memtb; then
+		result unload pass
+	else
+		send_file unload-live "$MEMTB_DEBUGFS/live"
+		result unload fail "mode=$(live_value mode)" "objects_out=$(live_value live_objects)"
+	fi
 }
 
 # Where kmemleak is built in: objects younger than five seconds are no leaks to it.

@@ -22,7 +22,7 @@ def kdir():
 
 def linux(version="6.1"):
     """The source tree to build from: KDIR's, else the unpacked Debian package."""
-    return check_own(kdir()) if kdir() else _unpacked(version)
+    return check_own(kdir()) if kdir() else debian(version)
 
 
 def check_own(tree):
@@ -37,7 +37,8 @@ def check_own(tree):
     return tree
 
 
-def _unpacked(version):
+def debian(version="6.1"):
+    """The unpacked source of the Debian package, whatever KDIR says."""
     tarball = Path(TARBALL.format(version=version))
     if not tarball.is_file():
         raise UserError(f"{tarball} is missing: run scripts/memtb setup", MISS)

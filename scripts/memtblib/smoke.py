@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The smoke test: a guest that does everyday work while its kernel lives on a backend."""
+
+import subprocess
+
+from . import boot, cache, kernel, module, paths, rootfs, visitor
+from .errors import MISS, UserError
+
+BARE = ["smoke_exec", "smoke_fs", "smoke_net", "smoke_modules"]
+EXPECT = BARE + ["smoke_verify", "smoke_coverage", "smoke_check", "smoke_cycles",
+                 "smoke_cycles_verify", "smoke_off", "unload"]
+IMAGE_MB = 24
+MKE2FS = ["mke2fs", "-q", "-F", "-t", "ext4", "-U", "6d656d74-6200-4000-8000-000000000001",
+          "-E", "hash_seed=6d656d74-6200-4000-8000-000000000002"]
+
+
+def ext4_image():
+    """An empty ext4 file system, made here because the guest has no mke2fs."""
+    return cache.entry("image", "ext4", {"command": MKE2FS, "mb": IMAGE_MB}, _make) / "ext4.img"
+
+
+def _make(temp):
+    path = temp / "ext4.img"
+    with open(path, "wb") as stream:
+        stream.truncate(IMAGE_MB << 20)
+    result = subprocess.run([*MKE2FS, str(path)], capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise UserError(f"mke2fs: {result.stderr.strip()}", MISS)
+
+
+def job(flavour, backend="slob", execs=3000, cycles=5, bare=False, results=paths.RESULTS):
+    """The job for a KernelBuild."""
+    built = module.build(flavour)
+    files = {"/memtb/job": paths.QEMU / "guest" / "job-smoke.sh",
+             "/memtb/ext4.img": ext4_image(), "/memtb/memtb.ko": built.memtb_ko,
+             **{f"/memtb/{name}": path for name, path in visitor.build(flavour).items()}}
+    env = {"SMOKE_BACKEND": backend, "SMOKE_EXECS": execs, "SMOKE_CYCLES": cycles,
+           "SMOKE_LOAD": "none" if bare else "takeover"}
+    return boot.Job(flavour=flavour, job="/memtb/job", rootfs=[rootfs.busybox()], files=files,
+                    env=env, title=f"smoke-{flavour.name}", cpus=2 if flavour.smp else 1,
+                    memory_mb=384, expect=BARE if bare else EXPECT, results_root=results,
+                    timeouts={"exec": 240, "fs": 240, "cycles": 120})
+
+
+def run(name="x86_64-up", **options):
+    """Build what is missing and run it on the flavour of this name."""
+    return boot.run(job(kernel.flavour(name), **options))
