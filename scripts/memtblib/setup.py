@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from . import cache, progress, source
+from . import cache, progress
 from .errors import MISS, UserError
 
 APT = Path("/etc/apt")
@@ -21,14 +21,16 @@ OUR_SOURCE = "sources.list.d/memtb-backports.sources"
 QEMU_NEEDED = (8, 1)
 QEMU_PACKAGE = "qemu-system-x86"
 
+SOURCE_PACKAGE = "linux-source-6.1"
+
 PACKAGES = {
-    "kernel and modules": ["gcc", "libc6-dev", "make", "binutils", "bc", "bison", "flex",
+    # The source with KDIR=, too: the install load serves a tree that is always the same.
+    "kernel and modules": [SOURCE_PACKAGE, "gcc", "libc6-dev", "make", "binutils", "bc", "bison", "flex",
                            "libelf-dev", "libssl-dev", "ccache", "cpio", "kmod", "lz4",
                            "xz-utils", "perl", "rsync"],
     "guests": ["mmdebstrap", "busybox-static", "e2fsprogs", "python3-jsonschema"],
     "checks": ["git", "sparse", "shellcheck", "flake8", "pylint", "python3-pytest"],
 }
-SOURCE_PACKAGE = "linux-source-6.1"
 
 
 @dataclasses.dataclass
@@ -46,9 +48,8 @@ class Plan:
 
 
 def wanted_packages():
-    """All packages but QEMU; the source package only without a tree of one's own."""
-    names = [name for group in PACKAGES.values() for name in group]
-    return names if source.kdir() else names + [SOURCE_PACKAGE]
+    """All packages but QEMU."""
+    return [name for group in PACKAGES.values() for name in group]
 
 
 def installed(names):

@@ -151,9 +151,9 @@ def test_qemu_8_0_is_too_old(machine):
     assert setup.plan(machine.apt).backports == ["qemu-system-x86"]
 
 
-def test_own_tree_needs_no_source_package(machine, monkeypatch):
+def test_own_tree_still_needs_the_source_package_for_the_served_tree(machine, monkeypatch):
     monkeypatch.setenv("KDIR", "/somewhere")
-    assert setup.SOURCE_PACKAGE not in setup.plan(machine.apt).packages
+    assert setup.SOURCE_PACKAGE in setup.plan(machine.apt).packages
 
 
 def test_others_are_told_what_to_type(machine, monkeypatch):
