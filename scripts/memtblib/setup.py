@@ -25,8 +25,8 @@ SOURCE_PACKAGE = "linux-source-6.1"
 
 PACKAGES = {
     # The source with KDIR=, too: the install load serves a tree that is always the same.
-    "kernel and modules": [SOURCE_PACKAGE, "gcc", "libc6-dev", "make", "binutils", "bc", "bison", "flex",
-                           "libelf-dev", "libssl-dev", "ccache", "cpio", "kmod", "lz4",
+    "kernel and modules": [SOURCE_PACKAGE, "gcc", "libc6-dev", "make", "binutils", "bc", "bison",
+                           "flex", "libelf-dev", "libssl-dev", "ccache", "cpio", "kmod", "lz4",
                            "xz-utils", "perl", "rsync"],
     "guests": ["mmdebstrap", "busybox-static", "e2fsprogs", "python3-jsonschema"],
     "checks": ["git", "sparse", "shellcheck", "flake8", "pylint", "python3-pytest"],
