@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # Everyday work while the kernel's own allocations go through a backend: processes,
 # file systems, the network, modules that come and go; then the counters and checks,
-# on/off cycles, off for good, and out. Settings: SMOKE_BACKEND, SMOKE_EXECS, SMOKE_CYCLES.
+# on/off cycles, off for good, and out. Settings: SMOKE_BACKEND,
+# SMOKE_EXECS, SMOKE_CYCLES, SMOKE_HELD (objects that may stay out).
 # SMOKE_LOAD=none leaves memtb out: that tries the work itself.
 . /memtb/lib.sh
 
@@ -164,6 +165,46 @@ smoke_off() {
 	[ "$(live_value alloc_taken)" = "$taken" ]
 }
 
+drop_caches() {
+	# What was used of late gets another chance, once or twice.
+	for round in 1 2 3 4; do
+		echo 3 >/proc/sys/vm/drop_caches
+	done
+}
+
+# A short visit: nothing in the kernel has had the time to keep an object for good, so
+# that memtb must get out altogether.
+in_and_out() {
+	load_takeover
+	little_work
+	echo off >"$MEMTB_DEBUGFS/live"
+	drop_caches
+	memtb_unload
+}
+
+# After long work a kernel thread born on the way may keep some objects until it ends,
+# minutes later: then memtb has to stay, to say so, and to have no more than these.
+smoke_leave() {
+	phase leave
+	if memtb_drain 10; then
+		rmmod memtb
+		result smoke_leave pass how=removed
+		return
+	fi
+	send_file held "$MEMTB_DEBUGFS/live"
+	out=$(live_value live_objects)
+	held=$(awk '$1 == "cache" && $5 > 0 { printf "%s:%d,", $2, $5 }' "$MEMTB_DEBUGFS/live")
+	if rmmod memtb 2>/dev/null || [ "$out" -gt "$SMOKE_HELD" ]; then
+		result smoke_leave fail "objects_out=$out" "held=$held"
+	else
+		result smoke_leave pass how=held "objects_out=$out" "held=$held"
+	fi
+}
+
+load_takeover() {
+	memtb_load "backend=$SMOKE_BACKEND" live=takeover debug=verify
+}
+
 evidence() {
 	send_file live "$MEMTB_DEBUGFS/live"
 	send_file stats "$MEMTB_DEBUGFS/heaps/default/stats"
@@ -176,6 +217,8 @@ warm_up() {
 	ip link set lo up
 	# Sockets in TIME_WAIT would be out for a minute.
 	echo 0 >/proc/sys/net/ipv4/tcp_max_tw_buckets
+	# Above 4095 the table of process ids grows by a node that never goes.
+	echo 4000 >/proc/sys/kernel/pid_max
 	# Held open: what drop_caches itself is reached by cannot be dropped by it.
 	exec 9>/proc/sys/vm/drop_caches
 	if ! smoke_fs 1 || ! smoke_net 1 || ! smoke_modules 1; then
@@ -186,8 +229,9 @@ warm_up() {
 mkdir -p "$work/ext4" "$work/tmpfs"
 phase warm-up
 warm_up
+[ -n "$bare" ] || in_and_out
 phase load
-[ -n "$bare" ] || memtb_load "backend=$SMOKE_BACKEND" live=takeover debug=verify
+[ -n "$bare" ] || load_takeover
 start_churn
 phase exec
 smoke_exec
@@ -213,7 +257,7 @@ no_violations smoke_cycles_verify "$(live_value violations)"
 phase off
 check smoke_off smoke_off
 rm -rf "$work"
-echo 3 >/proc/sys/vm/drop_caches
+drop_caches
 # A module's memory changes its protection: that purges the kernel's unmapped areas.
 smoke_modules 1
-memtb_unload 25
+smoke_leave
