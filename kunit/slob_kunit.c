@@ -10,6 +10,7 @@
 #include <kunit/test.h>
 
 #include "../module/backend/slob.c"
+#include "conformance.h"
 
 #define MEMTB_ARENA_UNITS	(2 * MEMTB_SLOB_PAGE_UNITS)
 
@@ -111,6 +112,15 @@ static u64 memtb_test_pages(struct memtb_heap *heap)
 
 	memtb_heap_stats(heap, &stats);
 	return stats.pages_now;
+}
+
+/* For cases that break things: see MEMTB_PLANTED. */
+static struct memtb_slob_test *memtb_test_planted(struct kunit *test)
+{
+	struct memtb_slob_test *t = test->priv;
+
+	strscpy(t->heap->name, MEMTB_PLANTED, sizeof(t->heap->name));
+	return t;
 }
 
 /* The list must be these runs, in this order, and whole. */
@@ -384,7 +394,7 @@ static void the_walk_to_a_place_counts_its_steps(struct kunit *test)
 static void what_is_free_cannot_be_given_again(struct kunit *test)
 {
 	static const int rovers[] = { -1, 4, 8, 13 };
-	struct memtb_slob_test *t = test->priv;
+	struct memtb_slob_test *t = memtb_test_planted(test);
 	int rover, start, units;
 
 	memtb_test_give(t, 4, 2);
@@ -475,7 +485,7 @@ static void the_list_is_the_free_runs_of_a_bitmap(struct kunit *test)
 
 static void the_check_finds_a_block_without_size(struct kunit *test)
 {
-	struct memtb_slob_test *t = test->priv;
+	struct memtb_slob_test *t = memtb_test_planted(test);
 
 	memtb_test_give(t, 4, 2);
 	t->arena[4].units = 0;
@@ -488,7 +498,7 @@ static void the_check_finds_a_block_without_size(struct kunit *test)
 
 static void the_check_finds_blocks_that_overlap_or_touch(struct kunit *test)
 {
-	struct memtb_slob_test *t = test->priv;
+	struct memtb_slob_test *t = memtb_test_planted(test);
 
 	memtb_test_give(t, 4, 2);
 	memtb_test_give(t, 8, 2);
@@ -502,7 +512,7 @@ static void the_check_finds_blocks_that_overlap_or_touch(struct kunit *test)
 
 static void the_check_finds_a_block_beyond_the_pages(struct kunit *test)
 {
-	struct memtb_slob_test *t = test->priv;
+	struct memtb_slob_test *t = memtb_test_planted(test);
 
 	memtb_test_give(t, MEMTB_ARENA_UNITS - 2, 2);
 	KUNIT_EXPECT_EQ(test, memtb_slob_check(t->heap), 0);
@@ -512,7 +522,7 @@ static void the_check_finds_a_block_beyond_the_pages(struct kunit *test)
 
 static void the_check_finds_a_sentinel_with_a_size(struct kunit *test)
 {
-	struct memtb_slob_test *t = test->priv;
+	struct memtb_slob_test *t = memtb_test_planted(test);
 
 	t->slob->sentinel.units = 1;
 	KUNIT_EXPECT_EQ(test, memtb_slob_check(t->heap), 1);
@@ -522,7 +532,7 @@ static void the_check_finds_a_sentinel_with_a_size(struct kunit *test)
 
 static void the_check_counts_the_blocks(struct kunit *test)
 {
-	struct memtb_slob_test *t = test->priv;
+	struct memtb_slob_test *t = memtb_test_planted(test);
 
 	memtb_test_give(t, 4, 2);
 	memtb_test_give(t, 8, 2);
@@ -536,7 +546,7 @@ static void the_check_counts_the_blocks(struct kunit *test)
 
 static void the_check_finds_blocks_out_of_order(struct kunit *test)
 {
-	struct memtb_slob_test *t = test->priv;
+	struct memtb_slob_test *t = memtb_test_planted(test);
 	struct memtb_slob_block *sentinel = &t->slob->sentinel;
 
 	memtb_test_give(t, 4, 2);
@@ -816,7 +826,7 @@ static void a_tick_returns_one_page(struct kunit *test)
 
 static void a_second_free_changes_nothing(struct kunit *test)
 {
-	struct memtb_slob_test *t = test->priv;
+	struct memtb_slob_test *t = memtb_test_planted(test);
 	void *keep = memtb_alloc(t->heap, 40, GFP_KERNEL, NUMA_NO_NODE);
 	void *obj = memtb_alloc(t->heap, 40, GFP_KERNEL, NUMA_NO_NODE);
 	struct memtb_stats stats;

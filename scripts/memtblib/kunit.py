@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The KUnit suites in a guest: booted, parsed by the kernel's own parser, counted.
+
+The parser's word is not enough. What is wanted is read from the sources of the suites,
+so that one which never ran is missed; the guest has to pass by its own rules (no splat,
+no leak, both modules out); and a skipped test is not a passed one.
+"""
+
+import dataclasses
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from . import boot, console, kernel, lint, module, paths, results, rootfs
+from .errors import FAIL, MISS, UserError
+
+EXPECT = ["kunit_load", "kunit_unload", "unload"]
+BEGIN, END = "memtb-kunit: begin", "memtb-kunit: end"
+STATUSES = {"PASS": "pass", "SKIP": "skip"}
+
+
+@dataclasses.dataclass
+class Report:
+    """All leaves of the tree of tests, and what is wrong with the whole."""
+
+    # [(suite, test, pass|fail|skip)]
+    tests: list
+    faults: list
+
+    def count(self, status):
+        """How many tests ended so."""
+        return sum(test[2] == status for test in self.tests)
+
+
+def wanted(place=paths.CHECKOUT / "kunit"):
+    """{suite: [cases]} as the sources define them."""
+    found = {}
+    for path in sorted(Path(place).glob("*_kunit.c")):
+        text = path.read_text(encoding="utf-8")
+        tables = {name: re.findall(r"KUNIT_CASE(?:_PARAM|_SLOW)?\((\w+)", body)
+                  for name, body in re.findall(
+                      r"struct kunit_case (\w+)\[\] = \{(.*?)\n\};", text, re.S)}
+        for body in re.findall(r"struct kunit_suite \w+ = \{(.*?)\n\};", text, re.S):
+            name = re.search(r'\.name = "([^"]+)"', body).group(1)
+            found[name] = tables[re.search(r"\.test_cases = (\w+)", body).group(1)]
+    if not found:
+        raise UserError(f"no suite found in {place}", MISS)
+    return found
+
+
+def ktap(log, suites):
+    """What the suites printed, in the form that the parser takes.
+
+    A module's suites come without the header that they have at boot; without it the
+    parser gives verdicts to the wrong suites.
+    """
+    lines = [console.STAMP.sub("", line.rstrip("\r")) for line in log.splitlines()]
+    begin = max((i for i, line in enumerate(lines) if line == BEGIN), default=len(lines))
+    end = next((i for i, line in enumerate(lines) if line == END and i > begin), len(lines))
+    return "\n".join(["KTAP version 1", f"1..{suites}", *lines[begin + 1:end]]) + "\n"
+
+
+def parse(text, source):
+    """The tree of tests, by the parser of this kernel source."""
+    tool = Path(source) / "tools" / "testing" / "kunit" / "kunit.py"
+    with tempfile.TemporaryDirectory(prefix="memtb-") as place:
+        said, out = Path(place) / "ktap", Path(place) / "out.json"
+        said.write_text(text, encoding="utf-8")
+        result = subprocess.run([lint.PYTHON, str(tool), "parse", f"--json={out}", str(said)],
+                                capture_output=True, text=True, check=False, cwd=place)
+        try:
+            return json.loads(out.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            raise UserError(f"{tool} gave no result:\n{result.stdout}{result.stderr}",
+                            MISS) from None
+
+
+def leaves(suite, group):
+    """(suite, test, status) of every test in a group that has no tests of its own."""
+    for case in group["test_cases"]:
+        yield suite, case["name"], STATUSES.get(case["status"], "fail")
+    for sub in group["sub_groups"]:
+        yield from ((suite, f"{sub['name']}: {name}", status)
+                    for _, name, status in leaves(suite, sub))
+
+
+def report(tree, suites):
+    """Compare the tree with what is wanted."""
+    faults, tests = [], []
+    groups = {group["name"]: group for group in tree["sub_groups"]}
+    for suite, cases in suites.items():
+        group = groups.pop(suite, None)
+        if group is None:
+            faults.append(f"suite {suite} did not run")
+            continue
+        names = [part["name"] for part in group["test_cases"] + group["sub_groups"]]
+        faults += [f"{suite}: {name} is missing" for name in cases if name not in names]
+        faults += [f"{suite}: {name} was not expected" for name in names if name not in cases]
+        tests += leaves(suite, group)
+        if not any(test[0] == suite and test[2] == "pass" for test in tests):
+            faults.append(f"suite {suite} passed nothing")
+    faults += [f"suite {name} was not expected" for name in groups]
+    faults += [f"{suite}: {name} was skipped" for suite, name, status in tests if status == "skip"]
+    return Report(tests, faults)
+
+
+def job(flavour, where=paths.RESULTS):
+    """The job for a KernelBuild."""
+    built = module.build(flavour)
+    files = {"/memtb/job": paths.QEMU / "guest" / "job-kunit.sh",
+             "/memtb/memtb.ko": built.memtb_ko, "/memtb/memtb_kunit.ko": built.kunit_ko}
+    return boot.Job(flavour=flavour, job="/memtb/job", rootfs=[rootfs.busybox()], files=files,
+                    title=f"kunit-{flavour.name}", cpus=2 if flavour.smp else 1,
+                    memory_mb=512, expect=EXPECT, results_root=where, allow_taint="ON",
+                    expected_splats=("planted",), timeouts={"kunit": 300})
+
+
+def run(name="x86_64-up", where=paths.RESULTS):
+    """Build, boot, parse; (outcome of the guest, Report)."""
+    flavour = kernel.flavour(name)
+    suites = wanted()
+    outcome = boot.run(job(flavour, where))
+    log = outcome.dir / results.CONSOLE if outcome.dir else None
+    if log is None or not log.is_file():
+        return outcome, Report([], ["the guest left no console"])
+    text = ktap(log.read_text(encoding="utf-8", errors="replace"), len(suites))
+    (outcome.dir / "kunit.ktap").write_text(text, encoding="utf-8")
+    found = report(parse(text, flavour.source), suites)
+    results.write_json(outcome.dir / "kunit.json", dataclasses.asdict(found))
+    return outcome, found
+
+
+def show(outcome, found, out=sys.stdout):
+    """A line for everything that is not fine, then the count."""
+    for suite, name, status in found.tests:
+        if status == "fail":
+            print(f"not ok {suite}: {name}", file=out)
+    for fault in found.faults:
+        print(f"FAIL {fault}", file=out)
+    for reason in outcome.reasons:
+        print(f"{outcome.verdict} {reason}", file=out)
+    failed = found.count("fail") + len(found.faults) + (outcome.exit_code != 0)
+    print(f"results: {outcome.dir}", file=out)
+    print(f"{found.count('pass')} passed, {failed} failed", file=out)
+
+
+def exit_code(outcome, found):
+    """The guest's, unless it passed and a test did not."""
+    if outcome.exit_code:
+        return outcome.exit_code
+    return FAIL if found.faults or found.count("fail") or not found.count("pass") else 0
