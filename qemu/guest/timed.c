@@ -95,9 +95,11 @@ int main(int argc, char **argv)
 	end = now_ns();
 	read_machine(&after);
 	status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-	dprintf(OUT_FD, "%s real_ns=%llu user_us=%llu sys_us=%llu machine_user_ns=%llu "
-		"machine_sys_ns=%llu machine_idle_ns=%llu status=%d\n", argv[1], end - begin,
-		us(&usage.ru_utime), us(&usage.ru_stime), after.user_ns - before.user_ns,
-		after.sys_ns - before.sys_ns, after.idle_ns - before.idle_ns, status);
+	dprintf(OUT_FD, "%s real_ns=%llu user_us=%llu sys_us=%llu", argv[1], end - begin,
+		us(&usage.ru_utime), us(&usage.ru_stime));
+	dprintf(OUT_FD, " machine_user_ns=%llu machine_sys_ns=%llu machine_idle_ns=%llu",
+		after.user_ns - before.user_ns, after.sys_ns - before.sys_ns,
+		after.idle_ns - before.idle_ns);
+	dprintf(OUT_FD, " status=%d\n", status);
 	return status;
 }

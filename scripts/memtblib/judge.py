@@ -179,8 +179,8 @@ class Case:
         """All of the above, in order."""
         self.harness()
         if self.job is not None and self.end is not None:
-            for look in (self.boot, self.splats, self.verdicts, self.wholeness, self.unload,
-                         self.time_outs):
+            for look in (self.time_outs, self.boot, self.splats, self.verdicts, self.wholeness,
+                         self.unload):
                 look()
         return self._weigh()
 
