@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# Everything that memtb.ko has to refuse, and that it left nothing behind: the file
+# `said` has what was tried, the exit status and the log of each.
+. /memtb/lib.sh
+
+try() {
+	echo "try: $*"
+	dmesg -c >/dev/null
+	"$@" 2>/dev/null
+	echo "status: $?"
+	dmesg | sed -n 's/^\[[^]]*\] memtb: /log: /p'
+}
+
+# A redirection that fails is no command that fails: hence a function.
+put() {
+	echo "$1" >"$2"
+}
+
+try_all() {
+	for words in backend= backend=slab backend=SLOB live=on live=draining debug=all \
+		debug=verify,x max_pages=-1 max_pages=1.5 max_pages=2147483648 \
+		max_pages=99999999999999999999 fail_page=x fail_page=; do
+		try insmod /memtb/memtb.ko "$words"
+	done
+	for words in live=takeover debug=verify max_pages=1 fail_page=1; do
+		try insmod /memtb/memtb.ko backend=null "$words"
+		try insmod /memtb/memtb.ko backend=kernel "$words"
+	done
+	insmod /memtb/memtb.ko backend=slob
+	for words in on draining 'takeover off' ''; do
+		try put "$words" "$MEMTB_DEBUGFS/live"
+	done
+	try put 2 "$MEMTB_DEBUGFS/heaps/default/shrink"
+	rmmod memtb
+	insmod /memtb/memtb.ko backend=kernel
+	try put takeover "$MEMTB_DEBUGFS/live"
+	rmmod memtb
+}
+
+try_all >/tmp/said
+send_file said /tmp/said
+memtb_load backend=slob max_pages=5 fail_page=3 debug=verify
+memtb_unload

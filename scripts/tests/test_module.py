@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What memtb.ko refuses: each with an error, one line, and the valid choices in it."""
+
+import re
+
+import pytest
+from memtblib import boot, kernel, module, paths, rootfs
+
+CHOICES = {
+    r"insmod \S+ backend=\w*": r"valid are null, kernel, slob$",
+    r"insmod \S+ live=\w+": r"valid are off, pass, takeover$",
+    r"insmod \S+ debug=\S+": r"valid are none, verify$",
+    r"insmod \S+ (max|fail)_page\S*": r"valid are whole numbers from 0 to 2147483647$",
+    r"insmod \S+ backend=(null|kernel) \S+": r"owns no pages: no live=takeover, .* slob takes them$",
+    r"put (on|draining|takeover off|) \S+/live": r"valid are off, pass, takeover$",
+    r"put 2 \S+/shrink": r"write 1$",
+    r"put takeover \S+/live": r"owns no pages|takeover",
+}
+
+
+@pytest.fixture(scope="module", name="tries")
+def _tries(tmp_path_factory):
+    """[(command, status, lines of the log)] of a guest."""
+    flavour = kernel.flavour("x86_64-up")
+    files = {"/memtb/job": paths.QEMU / "guest" / "job-refuse.sh",
+             "/memtb/memtb.ko": module.build(flavour).memtb_ko}
+    outcome = boot.run(boot.Job(
+        flavour=flavour, job="/memtb/job", rootfs=[rootfs.busybox()], files=files,
+        expect=["unload"], results_root=tmp_path_factory.mktemp("results")))
+    assert outcome.verdict == "PASS", outcome.reasons
+    text = outcome.files["said"].read_text()
+    return [(command, int(status), re.findall("^log: (.*)", log, re.M)) for command, status, log in
+            re.findall(r"^try: (.*)\nstatus: (\d+)\n((?:log: .*\n)*)", text, re.M)]
+
+
+def test_all_of_it_was_tried(tries):
+    assert len(tries) == 13 + 8 + 4 + 1 + 1
+
+
+def test_nothing_was_accepted(tries):
+    assert [command for command, status, _ in tries if status == 0] == []
+
+
+def test_each_was_told_the_valid_choices_in_one_line(tries):
+    for command, _, log in tries:
+        # busybox's insmod asks twice, by each of the two system calls.
+        said = {line for line in log if "out-of-tree" not in line}
+        wanted = [line for pattern, line in CHOICES.items() if re.fullmatch(pattern, command)]
+        assert len(wanted) == 1, command
+        assert len(said) == 1 and re.search(wanted[0], said.pop()), (command, log)
