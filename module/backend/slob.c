@@ -48,8 +48,8 @@
  * - SLAB_TYPESAFE_BY_RCU (2.6.22): a footer behind the object carries an
  *   rcu_head, and the block is given back after a grace period;
  * - before a block joins the list it is compared with its new neighbours, and
- *   the walk is given up after one lap more than there are blocks.  A block
- *   that overlaps is reported and dropped; 2005 looped or corrupted the list;
+ *   the walk is given up when it comes around a second time.  A block that
+ *   overlaps is reported and dropped; 2005 looped or corrupted the list;
  * - a heap can be emptied: shrink returns every whole free page at once.
  */
 #include <linux/kernel.h>
@@ -204,6 +204,22 @@ memtb_slob_cut(struct memtb_slob *slob, struct memtb_slob_block *prev,
 }
 
 /*
+ * Where in free block @cur a block of @units begins whose byte @offset lies on a
+ * multiple of @align, or NULL.  Most blocks are too small wherever it begins.
+ */
+static struct memtb_slob_block *
+memtb_slob_fit(struct memtb_slob_block *cur, int units, size_t align,
+	       size_t offset)
+{
+	struct memtb_slob_block *start;
+
+	if (cur->units < units)
+		return NULL;
+	start = memtb_slob_aligned(cur, align, offset);
+	return cur->units >= units + (start - cur) ? start : NULL;
+}
+
+/*
  * Next fit: one lap from the rover.  @size bytes, so that the byte @offset lies
  * on a multiple of @align.  Caller holds the lock.
  */
@@ -217,44 +233,47 @@ static void *memtb_slob_take(struct memtb_slob *slob, size_t size, size_t align,
 	do {
 		cur = prev->next;
 		steps++;
-		start = memtb_slob_aligned(cur, align, offset);
-		if (cur->units >= units + (start - cur)) {
+		start = memtb_slob_fit(cur, units, align, offset);
+		if (start) {
 			slob->rover = memtb_slob_cut(slob, prev, cur, start,
 						     units);
 			start->units = units;
-			memtb_slob_steps(slob, steps);
-			return start;
+			break;
 		}
 		prev = cur;
 	} while (prev != slob->rover);
 
 	memtb_slob_steps(slob, steps);
-	return NULL;
+	return start;
 }
 
-/* Whether the place of @block in the circle is between @cur and its next. */
-static bool memtb_slob_between(const struct memtb_slob_block *cur,
-			       const struct memtb_slob_block *block)
-{
-	if (cur < cur->next)
-		return cur < block && block < cur->next;
-	/* The circle's seam: last block to first. */
-	return cur < block || block < cur->next;
-}
-
-/* The free block in front of @block, or NULL if the circle has no place. */
+/*
+ * The free block in front of @block, or NULL if the circle has no place for it:
+ * whoever comes to the seam, where the last block is followed by the first, a
+ * second time has seen all of them.
+ */
 static struct memtb_slob_block *
 memtb_slob_before(struct memtb_slob *slob, const struct memtb_slob_block *block)
 {
-	struct memtb_slob_block *cur = slob->rover;
-	unsigned long steps = 1;
+	struct memtb_slob_block *cur = slob->rover, *next;
+	unsigned long steps = 0;
+	bool lap = false;
 
-	while (!memtb_slob_between(cur, block)) {
-		cur = cur->next;
-		if (steps++ > slob->nr_blocks) {
+	for (;; cur = next) {
+		next = cur->next;
+		steps++;
+		if (likely(cur < next)) {
+			if (cur < block && block < next)
+				break;
+			continue;
+		}
+		if (cur < block || block < next)
+			break;
+		if (lap) {
 			cur = NULL;
 			break;
 		}
+		lap = true;
 	}
 	memtb_slob_steps(slob, steps);
 	return cur;

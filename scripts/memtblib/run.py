@@ -103,13 +103,14 @@ def prepare(plan):
 def job(plan, parts, config, place):
     """The guest of one configuration."""
     names = run_names(plan.runs)
-    expect = [*names, *([] if config == BASE else ["heap_check"])]
+    expect = [*names, *([] if plan.smp else ["clock"]),
+              *([] if config == BASE else ["heap_check"])]
     files = {"/memtb/job": paths.QEMU / "guest" / "job-install.sh",
              "/memtb/busybox": rootfs.BUSYBOX, **parts.helpers}
     if config != BASE:
         files["/memtb/memtb.ko"] = parts.memtb_ko
     env = {"INSTALL_MEMTB": CONFIGS[config], "INSTALL_MAKE": " ".join(tree.MAKE),
-           "INSTALL_RUNS": plan.runs}
+           "INSTALL_RUNS": plan.runs, "INSTALL_SMP": "yes" if plan.smp else ""}
     return boot.Job(flavour=parts.flavour, job="/memtb/job", mode="icount",
                     rootfs=[parts.rootfs, parts.tree.cpio], files=files, env=env,
                     title=config, cpus=2 if plan.smp else 1, memory_mb=MEMORY_MB[plan.size],

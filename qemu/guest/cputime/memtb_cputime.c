@@ -9,7 +9,8 @@
  * is less than a tick in a task's pocket, where it is lost when the task ends (hence "user
  * time 0" with FORCE on).
  *
- * This module switches the watching on, and empties the pocket at each switch of tasks.
+ * This module switches the watching on, empties the pocket at each switch of tasks, and
+ * that of a new task, who was born with a copy of its parent's.
  * It stays: an instrument, loaded before anything is measured, in every configuration.
  * /sys/kernel/debug/memtb_cputime has the sums of the whole machine in nanoseconds.
  */
@@ -55,10 +56,54 @@ static void memtb_cputime_switch(void *data, bool preempt, struct task_struct *p
 	memtb_cputime_flush(prev);
 }
 
-static void memtb_cputime_find(struct tracepoint *tp, void *found)
+/* It does not run yet. */
+static void memtb_cputime_fork(void *data, struct task_struct *parent,
+			       struct task_struct *child)
 {
-	if (!strcmp(tp->name, "sched_switch"))
-		*(struct tracepoint **)found = tp;
+	child->vtime.stime = 0;
+	child->vtime.utime = 0;
+}
+
+struct memtb_cputime_probe {
+	const char *name;
+	void *function;
+	struct tracepoint *tp;
+};
+
+static struct memtb_cputime_probe memtb_cputime_probes[] = {
+	{ "sched_switch", memtb_cputime_switch },
+	{ "sched_process_fork", memtb_cputime_fork },
+};
+
+static void memtb_cputime_find(struct tracepoint *tp, void *data)
+{
+	struct memtb_cputime_probe *probe = memtb_cputime_probes;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(memtb_cputime_probes); i++, probe++)
+		if (!strcmp(tp->name, probe->name))
+			probe->tp = tp;
+}
+
+static int memtb_cputime_attach(void)
+{
+	struct memtb_cputime_probe *probe = memtb_cputime_probes;
+	int i, err = 0;
+
+	for_each_kernel_tracepoint(memtb_cputime_find, NULL);
+	for (i = 0; i < ARRAY_SIZE(memtb_cputime_probes) && !err; i++, probe++)
+		err = probe->tp ? tracepoint_probe_register(probe->tp,
+							    probe->function,
+							    NULL) : -ENOENT;
+	if (!err)
+		return 0;
+	while (i-- > 0)
+		if (memtb_cputime_probes[i].tp)
+			tracepoint_probe_unregister(memtb_cputime_probes[i].tp,
+						    memtb_cputime_probes[i].function,
+						    NULL);
+	tracepoint_synchronize_unregister();
+	return err;
 }
 
 /* The running task never came through a switch that would have started its clock. */
@@ -101,17 +146,13 @@ DEFINE_SHOW_ATTRIBUTE(memtb_cputime);
 
 static int __init memtb_cputime_init(void)
 {
-	struct tracepoint *tp = NULL;
 	int err;
 
 	if (context_tracking_enabled()) {
 		pr_err("user and kernel are told apart already (nohz_full=?)\n");
 		return -EBUSY;
 	}
-	for_each_kernel_tracepoint(memtb_cputime_find, &tp);
-	if (!tp)
-		return -ENOENT;
-	err = tracepoint_probe_register(tp, memtb_cputime_switch, NULL);
+	err = memtb_cputime_attach();
 	if (err)
 		return err;
 	static_branch_inc(&context_tracking_key);
