@@ -121,7 +121,7 @@ static void garbage_belongs_to_nobody(struct kunit *test)
 		(void *)0x400000, (void *)~0UL, (void *)(~0UL - PAGE_SIZE),
 		(void *)(PAGE_OFFSET - 1), (void *)LONG_MAX,
 		(void *)((unsigned long)LONG_MAX + 1), high_memory, in_vmalloc,
-		&in_data, garbage_belongs_to_nobody, _printk,
+		&in_data, garbage_belongs_to_nobody, vfree,
 	};
 	unsigned int i;
 

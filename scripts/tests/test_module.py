@@ -11,7 +11,8 @@ CHOICES = {
     r"insmod \S+ live=\w+": r"valid are off, pass, takeover$",
     r"insmod \S+ debug=\S+": r"valid are none, verify$",
     r"insmod \S+ (max|fail)_page\S*": r"valid are whole numbers from 0 to 2147483647$",
-    r"insmod \S+ backend=(null|kernel) \S+": r"owns no pages: no live=takeover, .* slob takes them$",
+    r"insmod \S+ backend=(null|kernel) \S+":
+        r"owns no pages: no live=takeover, .* slob takes them$",
     r"put (on|draining|takeover off|) \S+/live": r"valid are off, pass, takeover$",
     r"put 2 \S+/shrink": r"write 1$",
     r"put takeover \S+/live": r"owns no pages|takeover",

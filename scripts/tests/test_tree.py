@@ -78,7 +78,8 @@ def test_only_sources_that_the_build_named_are_served(tmp_path):
     for name in ("a/used.c", "a/unused.c", "a/used.h"):
         (tmp_path / name).touch()
     (tmp_path / "a" / ".used.o.cmd").write_text(
-        "source_a/used.o := a/used.c\ndeps_a/used.o := \\\n  a/../a/used.h \\\n  /usr/include/y.h\n")
+        "source_a/used.o := a/used.c\n"
+        "deps_a/used.o := \\\n  a/../a/used.h \\\n  /usr/include/y.h\n")
     assert tree.used_sources(tmp_path, ["a/.used.o.cmd", "a/used.o"]) >= {"a/used.c", "a/used.h"}
     assert "a/unused.c" not in tree.used_sources(tmp_path, ["a/.used.o.cmd"])
 
