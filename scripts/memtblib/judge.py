@@ -190,16 +190,10 @@ class Case:
         order = ["MISS"] + (["FAIL", "ERROR"] if booted else ["ERROR", "FAIL"]) + ["SKIP"]
         verdict = next((word for word in order if word in words), "PASS")
         ranked = sorted(self.evidence, key=lambda item: order.index(item[0]))
-        cause = self._cause(verdict, ranked)
+        # A time-out and a failed boot are looked for first: they explain what follows.
+        cause = next((cause for word, cause, _ in ranked if word == verdict), "none")
         return Verdict(verdict, cause, [reason for _, _, reason in ranked], self.said.results,
                        self.said.facts, (self.end or {}).get("phase_seconds", {}))
-
-    def _cause(self, verdict, ranked):
-        causes = [cause for word, cause, _ in ranked if word == verdict]
-        for first in ("boot-hang", "boot-failed", "hang", "console-flood"):
-            if verdict == "ERROR" and first in causes:
-                return first
-        return causes[0] if causes else "none"
 
 
 def _detail(end):
