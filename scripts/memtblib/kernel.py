@@ -49,6 +49,11 @@ class KernelBuild:
     smp: bool
 
     @property
+    def cpus(self):
+        """Processors of a guest, unless a job wants more: two show what SMP breaks."""
+        return 2 if self.smp else 1
+
+    @property
     def vmlinux(self):
         """The ELF kernel: what QEMU boots by PVH, and what disassembly reads."""
         return self.dir / "vmlinux"

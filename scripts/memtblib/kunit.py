@@ -124,11 +124,10 @@ def report(parsed, suites):
 
 def job(flavour, where=paths.RESULTS):
     """The job for a KernelBuild."""
-    built = module.build(flavour)
     files = {"/memtb/job": paths.QEMU / "guest" / "job-kunit.sh",
-             "/memtb/memtb.ko": built.memtb_ko, "/memtb/memtb_kunit.ko": built.kunit_ko}
+             **module.build(flavour).guest_files}
     return boot.Job(flavour=flavour, job="/memtb/job", rootfs=[rootfs.busybox()], files=files,
-                    title=f"kunit-{flavour.name}", cpus=2 if flavour.smp else 1,
+                    title=f"kunit-{flavour.name}", cpus=flavour.cpus,
                     memory_mb=512, expect=EXPECT, results_root=where, allow_taint="ON",
                     expected_splats=("planted",), timeouts={"kunit": 300})
 

@@ -31,6 +31,11 @@ class ModuleBuild:
         """Its KUnit suites."""
         return self.dir / "memtb_kunit.ko"
 
+    @property
+    def guest_files(self):
+        """Both, where jobs in a guest look for them."""
+        return {"/memtb/memtb.ko": self.memtb_ko, "/memtb/memtb_kunit.ko": self.kunit_ko}
+
 
 def source_files(base=paths.CHECKOUT):
     """Every file that determines the modules."""

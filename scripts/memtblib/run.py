@@ -113,7 +113,7 @@ def job(plan, parts, config, place):
            "INSTALL_RUNS": plan.runs, "INSTALL_SMP": "yes" if plan.smp else ""}
     return boot.Job(flavour=parts.flavour, job="/memtb/job", mode="icount",
                     rootfs=[parts.rootfs, parts.tree.cpio], files=files, env=env,
-                    title=config, cpus=2 if plan.smp else 1, memory_mb=MEMORY_MB[plan.size],
+                    title=config, cpus=parts.flavour.cpus, memory_mb=MEMORY_MB[plan.size],
                     expect=expect, results_root=place,
                     timeouts={**PHASE_S, **{name: RUN_S[plan.size] for name in names}})
 

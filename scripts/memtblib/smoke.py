@@ -37,10 +37,10 @@ def job(flavour, backend="slob", execs=3000, cycles=5, bare=False, results=paths
              "/memtb/ext4.img": ext4_image(), "/memtb/memtb.ko": built.memtb_ko,
              **{f"/memtb/{name}": path for name, path in visitor.build(flavour).items()}}
     env = {"SMOKE_BACKEND": backend, "SMOKE_EXECS": execs, "SMOKE_CYCLES": cycles,
-           "SMOKE_HELD": HELD_PER_CPU * (2 if flavour.smp else 1),
+           "SMOKE_HELD": HELD_PER_CPU * flavour.cpus,
            "SMOKE_LOAD": "none" if bare else "takeover"}
     return boot.Job(flavour=flavour, job="/memtb/job", rootfs=[rootfs.busybox()], files=files,
-                    env=env, title=f"smoke-{flavour.name}", cpus=2 if flavour.smp else 1,
+                    env=env, title=f"smoke-{flavour.name}", cpus=flavour.cpus,
                     memory_mb=384, expect=BARE if bare else EXPECT, results_root=results,
                     timeouts={"exec": 240, "fs": 240, "cycles": 120})
 

@@ -55,18 +55,12 @@ def job(args):
     files = {guest: Path(host) for guest, host in pairs(args.file, "--file").items()}
     files["/memtb/job"] = args.script or paths.QEMU / "guest" / "job-probe.sh"
     if args.modules:
-        files.update(module_files(flavour))
+        files.update(module.build(flavour).guest_files)
     return boot.Job(flavour=flavour, job="/memtb/job", rootfs=[rootfs.busybox()], files=files,
                     title=args.title, mode=args.mode, memory_mb=args.memory,
-                    cpus=args.cpus or (2 if flavour.smp else 1), append=args.append,
+                    cpus=args.cpus or flavour.cpus, append=args.append,
                     timeouts=seconds(args.timeout), expect=args.expect,
                     results_root=args.results)
-
-
-def module_files(flavour):
-    """The modules as files of the guest."""
-    built = module.build(flavour)
-    return {"/memtb/memtb.ko": built.memtb_ko, "/memtb/memtb_kunit.ko": built.kunit_ko}
 
 
 def show(outcome, as_json):
