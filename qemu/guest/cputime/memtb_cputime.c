@@ -64,45 +64,35 @@ static void memtb_cputime_fork(void *data, struct task_struct *parent,
 	child->vtime.utime = 0;
 }
 
-struct memtb_cputime_probe {
-	const char *name;
-	void *function;
-	struct tracepoint *tp;
-};
+static struct tracepoint *memtb_cputime_tp_switch;
+static struct tracepoint *memtb_cputime_tp_fork;
 
-static struct memtb_cputime_probe memtb_cputime_probes[] = {
-	{ "sched_switch", memtb_cputime_switch },
-	{ "sched_process_fork", memtb_cputime_fork },
-};
-
-static void memtb_cputime_find(struct tracepoint *tp, void *data)
+static void memtb_cputime_find(struct tracepoint *tp, void *unused)
 {
-	struct memtb_cputime_probe *probe = memtb_cputime_probes;
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(memtb_cputime_probes); i++, probe++)
-		if (!strcmp(tp->name, probe->name))
-			probe->tp = tp;
+	if (!strcmp(tp->name, "sched_switch"))
+		memtb_cputime_tp_switch = tp;
+	else if (!strcmp(tp->name, "sched_process_fork"))
+		memtb_cputime_tp_fork = tp;
 }
 
 static int memtb_cputime_attach(void)
 {
-	struct memtb_cputime_probe *probe = memtb_cputime_probes;
-	int i, err = 0;
+	int err;
 
 	for_each_kernel_tracepoint(memtb_cputime_find, NULL);
-	for (i = 0; i < ARRAY_SIZE(memtb_cputime_probes) && !err; i++, probe++)
-		err = probe->tp ? tracepoint_probe_register(probe->tp,
-							    probe->function,
-							    NULL) : -ENOENT;
-	if (!err)
-		return 0;
-	while (i-- > 0)
-		if (memtb_cputime_probes[i].tp)
-			tracepoint_probe_unregister(memtb_cputime_probes[i].tp,
-						    memtb_cputime_probes[i].function,
-						    NULL);
-	tracepoint_synchronize_unregister();
+	if (!memtb_cputime_tp_switch || !memtb_cputime_tp_fork)
+		return -ENOENT;
+	err = tracepoint_probe_register(memtb_cputime_tp_fork,
+					memtb_cputime_fork, NULL);
+	if (err)
+		return err;
+	err = tracepoint_probe_register(memtb_cputime_tp_switch,
+					memtb_cputime_switch, NULL);
+	if (err) {
+		tracepoint_probe_unregister(memtb_cputime_tp_fork,
+					    memtb_cputime_fork, NULL);
+		tracepoint_synchronize_unregister();
+	}
 	return err;
 }
 
