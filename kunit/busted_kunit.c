@@ -49,6 +49,23 @@ static bool memtb_busted_keep(struct memtb_heap *heap, void *obj)
 	return true;
 }
 
+/* Something that was kept from this heap, or NULL. */
+static void *memtb_busted_unkeep(struct memtb_heap *heap)
+{
+	struct memtb_busted *b = &memtb_busted;
+	unsigned int i;
+	void *obj;
+
+	for (i = 0; i < b->nr_kept; i++) {
+		if (b->kept[i].heap != heap)
+			continue;
+		obj = b->kept[i].obj;
+		b->kept[i] = b->kept[--b->nr_kept];
+		return obj;
+	}
+	return NULL;
+}
+
 /* ---- alignment and content ---- */
 
 static int memtb_busted_init_unaligned(struct memtb_cache *cache)
@@ -135,12 +152,10 @@ static bool memtb_busted_gp_free_lost(struct memtb_heap *heap, void *obj)
 
 static void memtb_busted_exit_lost(struct memtb_heap *heap)
 {
-	while (memtb_busted.nr_kept) {
-		unsigned int i = --memtb_busted.nr_kept;
+	void *obj;
 
-		memtb_real->gp_free(memtb_busted.kept[i].heap,
-				    memtb_busted.kept[i].obj);
-	}
+	while ((obj = memtb_busted_unkeep(heap)))
+		memtb_real->gp_free(heap, obj);
 	memtb_real->heap_exit(heap);
 }
 
@@ -158,15 +173,10 @@ static void *memtb_busted_gp_alloc_hoard(struct memtb_heap *heap, size_t size,
 
 static void memtb_busted_exit_hoard(struct memtb_heap *heap)
 {
-	unsigned int i, left = 0;
+	void *page;
 
-	for (i = 0; i < memtb_busted.nr_kept; i++) {
-		if (memtb_busted.kept[i].heap == heap)
-			memtb_pages_put(&heap->owner, memtb_busted.kept[i].obj, 0);
-		else
-			memtb_busted.kept[left++] = memtb_busted.kept[i];
-	}
-	memtb_busted.nr_kept = left;
+	while ((page = memtb_busted_unkeep(heap)))
+		memtb_pages_put(&heap->owner, page, 0);
 	memtb_real->heap_exit(heap);
 }
 

@@ -15,6 +15,12 @@
 
 #define MEMTB_CONFORM_SEED	20051227
 
+/* What several properties may have to say. */
+#define MEMTB_SAY_CHANGED	"an object changed while it was allocated"
+#define MEMTB_SAY_FAILED	"an allocation failed"
+#define MEMTB_SAY_LEFT		"destroying the heap left something behind"
+#define MEMTB_SAY_REFUSED	"a cache within the limits was refused"
+
 /* ---- what is allocated ---- */
 
 static bool memtb_conform_stores(const struct memtb_conform *c)
@@ -81,7 +87,7 @@ static const char *memtb_conform_drop(struct memtb_conform *c, unsigned int i)
 	if (!memtb_conform_intact(&item)) {
 		item.filled = false;
 		c->item[c->nr++] = item;
-		return "an object changed while it was allocated";
+		return MEMTB_SAY_CHANGED;
 	}
 	if (item.cache)
 		memtb_cache_free(item.cache, item.obj);
@@ -114,41 +120,22 @@ static struct memtb_heap *memtb_conform_other(struct memtb_conform *c,
 	return c->other;
 }
 
-static unsigned long memtb_conform_live(struct memtb_heap *heap)
-{
-	struct memtb_stats stats;
-
-	memtb_heap_stats(heap, &stats);
-	return stats.objects_live;
-}
-
 static unsigned long memtb_conform_pages(struct memtb_heap *heap)
 {
-	struct memtb_stats stats;
-
 	memtb_heap_shrink(heap);
-	memtb_heap_stats(heap, &stats);
-	return stats.pages_now;
-}
-
-static u64 memtb_conform_stat(struct memtb_heap *heap, enum memtb_stat stat)
-{
-	struct memtb_stats stats;
-
-	memtb_heap_stats(heap, &stats);
-	return stats.v[stat];
+	return memtb_test_stats(heap).pages_now;
 }
 
 /* Everything is free: nothing may be counted or held, and every walk is clean. */
 static const char *memtb_conform_clean(struct memtb_heap *heap)
 {
-	if (memtb_conform_live(heap))
+	if (memtb_test_stats(heap).objects_live)
 		return "objects are counted as live after the last was freed";
 	if (memtb_conform_pages(heap))
 		return "pages are held after the last object was freed";
 	if (memtb_heap_check(heap))
 		return "the heap's own check complains";
-	if (memtb_conform_stat(heap, MEMTB_STAT_VIOLATIONS))
+	if (memtb_test_stats(heap).v[MEMTB_STAT_VIOLATIONS])
 		return "debug=verify found a violation";
 	return NULL;
 }
@@ -158,7 +145,7 @@ static const char *memtb_conform_end(struct memtb_heap *heap)
 	const char *fault = memtb_conform_clean(heap);
 
 	if (memtb_heap_destroy(heap))
-		return "destroying the heap left something behind";
+		return MEMTB_SAY_LEFT;
 	return fault;
 }
 
@@ -222,12 +209,12 @@ static const char *memtb_conform_cache_aligned(struct memtb_conform *c,
 
 	cache = memtb_cache_create(c->heap, "aligned", size, align, 0, NULL);
 	if (IS_ERR(cache))
-		return "a cache within the limits was refused";
+		return MEMTB_SAY_REFUSED;
 	for (i = 0; i < 4; i++) {
 		memtb_conform_block(c, c->heap, 8 + 24 * i, GFP_KERNEL);
 		item = memtb_conform_object(c, cache, GFP_KERNEL);
 		if (!item)
-			return "an allocation failed";
+			return MEMTB_SAY_FAILED;
 		if (!IS_ALIGNED((unsigned long)item->obj, max(align, sizeof(void *))))
 			return "an object of a cache is not aligned as stated";
 		memtb_conform_fill(c, item);
@@ -270,7 +257,7 @@ static const char *blocks_are_aligned(struct memtb_conform *c)
 				break;
 			item = memtb_conform_block(c, c->heap, size, GFP_KERNEL);
 			if (!item)
-				return "an allocation failed";
+				return MEMTB_SAY_FAILED;
 			align = backend->gp_min_align;
 			if (is_power_of_2(size))
 				align = max(align, size);
@@ -308,7 +295,7 @@ static const char *objects_do_not_overlap(struct memtb_conform *c)
 		caches[i] = memtb_cache_create(c->heap, "churn", sizes[i],
 					       0, 0, NULL);
 		if (IS_ERR(caches[i]))
-			return "a cache within the limits was refused";
+			return MEMTB_SAY_REFUSED;
 	}
 	for (i = 0; i < 12000 && !fault; i++) {
 		bool filling = i / 1500 % 2 == 0;
@@ -337,7 +324,7 @@ static const char *usable_size_may_be_used(struct memtb_conform *c)
 			break;
 		item = memtb_conform_block(c, c->heap, size, GFP_KERNEL);
 		if (!item)
-			return "an allocation failed";
+			return MEMTB_SAY_FAILED;
 		usable = memtb_size(c->heap, item->obj);
 		if (usable < size)
 			return "a block's usable size is less than was asked for";
@@ -364,12 +351,12 @@ static const char *size_zero_is_no_object(struct memtb_conform *c)
 		return "ZERO_SIZE_PTR or NULL has a usable size";
 	cache = memtb_cache_create(c->heap, "zero", 8, 0, 0, NULL);
 	if (IS_ERR(cache))
-		return "a cache within the limits was refused";
+		return MEMTB_SAY_REFUSED;
 	memtb_free(c->heap, obj);
 	memtb_free(c->heap, NULL);
 	memtb_cache_free(cache, NULL);
-	if (memtb_conform_stat(c->heap, MEMTB_STAT_FREES) ||
-	    memtb_conform_stat(c->heap, MEMTB_STAT_BAD_FREES))
+	if (memtb_test_stats(c->heap).v[MEMTB_STAT_FREES] ||
+	    memtb_test_stats(c->heap).v[MEMTB_STAT_BAD_FREES])
 		return "freeing nothing was counted";
 	return NULL;
 }
@@ -387,7 +374,7 @@ static const char *too_large_is_null(struct memtb_conform *c)
 			       memtb_alloc_array(c->heap, SIZE_MAX / 4 + 2, 4, gfp),
 			       4))
 		return "n * size overflowed";
-	if (memtb_conform_stat(c->heap, MEMTB_STAT_ALLOC_FAILED) != 3)
+	if (memtb_test_stats(c->heap).v[MEMTB_STAT_ALLOC_FAILED] != 3)
 		return "a refused request was not counted";
 	if (!IS_ERR(memtb_cache_create(c->heap, "large", max + 1, 0, 0, NULL)))
 		return "a cache of more than max_size was made";
@@ -425,7 +412,7 @@ static const char *realloc_keeps_content(struct memtb_conform *c)
 			item = memtb_conform_block(c, c->heap, from, GFP_KERNEL);
 			memtb_conform_fill(c, item);
 			if (!item || !memtb_conform_realloc(item, to, GFP_KERNEL))
-				return "an allocation failed";
+				return MEMTB_SAY_FAILED;
 			item->size = min(from, to);
 			if (!memtb_conform_intact(item))
 				return "realloc lost content";
@@ -450,12 +437,12 @@ static const char *realloc_at_the_ends(struct memtb_conform *c)
 	memtb_conform_fill(c, item);
 	if (memtb_realloc(heap, item->obj, heap->backend->max_size + 1, gfp))
 		return "realloc beyond max_size gave something";
-	if (memtb_conform_live(heap) != 1 || !memtb_conform_intact(item))
+	if (memtb_test_stats(heap).objects_live != 1 || !memtb_conform_intact(item))
 		return "a failed realloc did not leave the old block";
 	if (memtb_realloc(heap, item->obj, 0, gfp) != ZERO_SIZE_PTR)
 		return "realloc to 0 does not give ZERO_SIZE_PTR";
 	c->nr = 0;
-	if (memtb_conform_live(heap))
+	if (memtb_test_stats(heap).objects_live)
 		return "realloc to 0 does not free";
 	item = memtb_conform_keep(c, heap, NULL,
 				  memtb_realloc(heap, ZERO_SIZE_PTR, 8, gfp), 8);
@@ -490,14 +477,14 @@ static const char *zeroed_blocks_are_zero(struct memtb_conform *c)
 		for (k = 0; k < 4; k++) {
 			item = memtb_conform_block(c, c->heap, size, gfp);
 			if (!item)
-				return "an allocation failed";
+				return MEMTB_SAY_FAILED;
 			if (memchr_inv(item->obj, 0, item->size))
 				return "__GFP_ZERO left a byte";
 			/* Shorter and longer again, across the usable size. */
 			memset(item->obj, 0xff, size);
 			if (!memtb_conform_realloc(item, (size + 1) / 2, gfp) ||
 			    !memtb_conform_realloc(item, 2 * size, gfp))
-				return "an allocation failed";
+				return MEMTB_SAY_FAILED;
 			if (memchr_inv(item->obj + (size + 1) / 2, 0,
 				       2 * size - (size + 1) / 2))
 				return "__GFP_ZERO left a byte that realloc added";
@@ -517,19 +504,19 @@ static const char *zeroed_objects_are_zero(struct memtb_conform *c)
 
 	cache = memtb_cache_create(c->heap, "zeroed", 72, 0, 0, NULL);
 	if (IS_ERR(cache))
-		return "a cache within the limits was refused";
+		return MEMTB_SAY_REFUSED;
 	for (round = 0; round < 3; round++) {
 		for (i = 0; i < 200; i++) {
 			item = memtb_conform_object(c, cache,
 						    GFP_KERNEL | __GFP_ZERO);
 			if (!item)
-				return "an allocation failed";
+				return MEMTB_SAY_FAILED;
 			if (memchr_inv(item->obj, 0, item->size))
 				return "__GFP_ZERO left a byte";
 			memtb_conform_fill(c, item);
 		}
 		if (memtb_conform_drop_all(c))
-			return "an object changed while it was allocated";
+			return MEMTB_SAY_CHANGED;
 	}
 	return NULL;
 }
@@ -563,14 +550,14 @@ static const char *objects_come_constructed(struct memtb_conform *c)
 	cache = memtb_cache_create(c->heap, "built", sizeof(*built), 0, 0,
 				   memtb_conform_ctor);
 	if (IS_ERR(cache))
-		return "a cache within the limits was refused";
+		return MEMTB_SAY_REFUSED;
 	if (memtb_conform_object(c, cache, GFP_KERNEL | __GFP_ZERO))
 		return "__GFP_ZERO was not refused with a constructor";
 	for (round = 0; round < 4; round++) {
 		for (i = 0; i < 100; i++) {
 			item = memtb_conform_object(c, cache, GFP_KERNEL);
 			if (!item)
-				return "an allocation failed";
+				return MEMTB_SAY_FAILED;
 			built = item->obj;
 			if (built->head != MEMTB_CONFORM_BUILT ||
 			    built->tail != ~MEMTB_CONFORM_BUILT)
@@ -578,7 +565,7 @@ static const char *objects_come_constructed(struct memtb_conform *c)
 			memset(built->body, 0x5a, sizeof(built->body));
 		}
 		if (memtb_conform_drop_all(c) || memtb_conform_soil(c, 100))
-			return "an object changed while it was allocated";
+			return MEMTB_SAY_CHANGED;
 	}
 	return NULL;
 }
@@ -591,16 +578,16 @@ static const char *bulk_is_all_of_it(struct memtb_conform *c)
 
 	cache = memtb_cache_create(c->heap, "bulk", 48, 0, 0, NULL);
 	if (IS_ERR(cache))
-		return "a cache within the limits was refused";
+		return MEMTB_SAY_REFUSED;
 	if (!memtb_cache_alloc_bulk(cache, GFP_KERNEL, 0, objs) ||
-	    memtb_conform_live(c->heap))
+	    memtb_test_stats(c->heap).objects_live)
 		return "a bulk of none is not none";
 	if (!memtb_cache_alloc_bulk(cache, GFP_KERNEL, ARRAY_SIZE(objs), objs))
-		return "an allocation failed";
+		return MEMTB_SAY_FAILED;
 	for (i = 0; i < ARRAY_SIZE(objs); i++)
 		memtb_conform_fill(c, memtb_conform_keep(c, c->heap, cache,
 							 objs[i], 48));
-	if (memtb_conform_live(c->heap) != ARRAY_SIZE(objs))
+	if (memtb_test_stats(c->heap).objects_live != ARRAY_SIZE(objs))
 		return "a bulk was not counted as that many objects";
 	for (i = 0; i < ARRAY_SIZE(objs); i++)
 		if (!memtb_conform_intact(c->item + i))
@@ -620,14 +607,14 @@ static const char *bulk_is_all_or_nothing(struct memtb_conform *c)
 
 	cache = heap ? memtb_cache_create(heap, "bulk", 64, 0, 0, NULL) : NULL;
 	if (IS_ERR_OR_NULL(cache))
-		return "a cache within the limits was refused";
+		return MEMTB_SAY_REFUSED;
 	objs = kmalloc_array(nr, sizeof(*objs), GFP_KERNEL);
 	if (!objs)
 		return "no memory for the test";
 	if (memtb_cache_alloc_bulk(cache, GFP_KERNEL | __GFP_NOWARN, nr, objs)) {
 		memtb_cache_free_bulk(cache, nr, objs);
 		fault = "a bulk of more than the budget was given out";
-	} else if (memtb_conform_live(heap)) {
+	} else if (memtb_test_stats(heap).objects_live) {
 		fault = "a failed bulk left objects allocated";
 	}
 	kfree(objs);
@@ -695,12 +682,12 @@ static const char *destroy_counts_live_objects(struct memtb_conform *c)
 
 	cache = memtb_cache_create(c->heap, MEMTB_PLANTED, 56, 0, 0, NULL);
 	if (IS_ERR(cache))
-		return "a cache within the limits was refused";
+		return MEMTB_SAY_REFUSED;
 	for (i = 0; i < 7; i++)
 		memtb_conform_fill(c, memtb_conform_object(c, cache, GFP_KERNEL));
 	for (i = 0; i < 3; i++)
 		if (memtb_conform_drop(c, i))
-			return "an object changed while it was allocated";
+			return MEMTB_SAY_CHANGED;
 	if (memtb_cache_destroy(cache) != 4)
 		return "destroying a cache with four live objects did not say four";
 	if (memtb_conform_drop_all(c))
@@ -735,7 +722,7 @@ static const char *a_budget_is_kept(struct memtb_conform *c)
 
 	cache = heap ? memtb_cache_create(heap, "budget", 100, 0, 0, NULL) : NULL;
 	if (IS_ERR_OR_NULL(cache))
-		return "a cache within the limits was refused";
+		return MEMTB_SAY_REFUSED;
 	first = memtb_conform_exhaust(c, cache);
 	memtb_heap_stats(heap, &stats);
 	if (!first || first == MEMTB_CONFORM_ITEMS)
@@ -750,7 +737,7 @@ static const char *a_budget_is_kept(struct memtb_conform *c)
 	    !memtb_conform_object(c, cache, GFP_KERNEL | __GFP_NOWARN))
 		return "the place of a freed object was lost";
 	if (memtb_conform_drop_all(c))
-		return "an object changed while it was allocated";
+		return MEMTB_SAY_CHANGED;
 	again = memtb_conform_exhaust(c, cache);
 	/* More is well: neighbouring pages may have become one run. */
 	if (again < first)
@@ -796,16 +783,16 @@ static const char *memtb_conform_fail_page(struct memtb_conform *c,
 	const char *fault;
 	int i, nr = 0;
 
-	/* A design may need a page to make a cache, and has to say so. */
-	for (i = 0; heap && i < ARRAY_SIZE(sizes); i++) {
+	/* A design may need a page to make a heap or a cache. */
+	if (!heap)
+		return NULL;
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		caches[nr] = memtb_cache_create(heap, "failing", sizes[i], 0, 0,
 						NULL);
 		nr += !IS_ERR(caches[nr]);
 	}
-	if (!heap)
-		return NULL;
 	memtb_conform_some_of_all(c, heap, caches, nr);
-	if (!memtb_conform_stat(heap, MEMTB_STAT_ALLOC_FAILED))
+	if (!memtb_test_stats(heap).v[MEMTB_STAT_ALLOC_FAILED])
 		return "no allocation failed though pages did";
 	fault = memtb_conform_drop_all(c);
 	if (fault)
@@ -836,7 +823,7 @@ static const char *the_last_free_returns_every_page(struct memtb_conform *c)
 		if (!memtb_conform_pages(c->heap))
 			return "objects are live and no page is held";
 		if (memtb_conform_drop_all(c))
-			return "an object changed while it was allocated";
+			return MEMTB_SAY_CHANGED;
 		if (memtb_conform_pages(c->heap))
 			return "pages are held after the last object was freed";
 	}
@@ -874,10 +861,10 @@ static const char *foreign_addresses_are_refused(struct memtb_conform *c)
 			if (memtb_size(heap, foreign[i]))
 				fault = "a foreign address has a usable size";
 		}
-		if (memtb_conform_stat(heap, MEMTB_STAT_BAD_FREES) !=
+		if (memtb_test_stats(heap).v[MEMTB_STAT_BAD_FREES] !=
 		    3 * ARRAY_SIZE(foreign))
 			fault = "a foreign address was not refused, or not counted";
-		if (memtb_conform_live(heap) != 1 || memtb_conform_live(near) != 1)
+		if (memtb_test_stats(heap).objects_live != 1 || memtb_test_stats(near).objects_live != 1)
 			fault = "a foreign free changed a heap";
 	}
 	memtb_free(heap, ours);
@@ -898,8 +885,8 @@ static const char *heaps_are_apart(struct memtb_conform *c)
 		memtb_conform_fill(c, memtb_conform_block(c, i % 2 ? other : c->heap,
 							  8 + i, GFP_KERNEL));
 	nr = c->nr;
-	if (nr != 200 || memtb_conform_live(c->heap) != nr / 2 ||
-	    memtb_conform_live(other) != nr / 2)
+	if (nr != 200 || memtb_test_stats(c->heap).objects_live != nr / 2 ||
+	    memtb_test_stats(other).objects_live != nr / 2)
 		return "an object was counted in another heap";
 	for (i = nr; i-- > 0; )
 		if (c->item[i].heap == other && memtb_conform_drop(c, i))
@@ -931,7 +918,7 @@ static const char *memtb_conform_grace(struct memtb_conform *c,
 	int i;
 
 	if (memtb_conform_drop(c, 0))
-		return "an object changed while it was allocated";
+		return MEMTB_SAY_CHANGED;
 	for (i = 0; i < 200; i++) {
 		item = memtb_conform_block(c, c->heap, 1 + i % cache->size, gfp);
 		if (item && memtb_conform_touches(gone, cache->size, item->obj,
@@ -960,7 +947,7 @@ static const char *type_safe_objects_keep_their_type(struct memtb_conform *c)
 	const char *fault;
 
 	if (!cache)
-		return "an allocation failed";
+		return MEMTB_SAY_FAILED;
 	rcu_read_lock();
 	fault = memtb_conform_grace(c, cache);
 	rcu_read_unlock();
@@ -974,12 +961,12 @@ static const char *destroy_waits_for_a_grace_period(struct memtb_conform *c)
 	struct memtb_heap *heap = memtb_conform_other(c, 0, 0);
 
 	if (!heap || !memtb_conform_typesafe(c, heap))
-		return "an allocation failed";
+		return MEMTB_SAY_FAILED;
 	if (memtb_conform_drop_all(c))
-		return "an object changed while it was allocated";
+		return MEMTB_SAY_CHANGED;
 	c->other = NULL;
 	return memtb_heap_destroy(heap) ?
-	       "destroying the heap left something behind" : NULL;
+	       MEMTB_SAY_LEFT : NULL;
 }
 
 /* ---- context ---- */
@@ -1011,16 +998,15 @@ static const char *interrupts_may_allocate(struct memtb_conform *c)
 
 	in.cache = memtb_cache_create(c->heap, "interrupt", 80, 0, 0, NULL);
 	if (IS_ERR(in.cache))
-		return "a cache within the limits was refused";
+		return MEMTB_SAY_REFUSED;
 	for (i = 0; i < 100; i++) {
 		memtb_conform_fill(c, memtb_conform_object(c, in.cache, GFP_KERNEL));
 		on_each_cpu(memtb_conform_in_interrupt, &in, 1);
-		if (!irqs_disabled())
-			continue;
-		return "interrupts were left off";
+		if (irqs_disabled())
+			return "interrupts were left off";
 	}
 	if (atomic_read(&in.failed))
-		return "an allocation failed";
+		return MEMTB_SAY_FAILED;
 	return memtb_conform_drop_all(c);
 }
 
@@ -1072,7 +1058,7 @@ static void memtb_conform_crowd_free(struct memtb_conform_crowd *crowd,
 	if (!head)
 		return;
 	if (memchr_inv(head + 1, head->fill, head->size - sizeof(*head)))
-		WRITE_ONCE(crowd->fault, "an object changed while it was allocated");
+		WRITE_ONCE(crowd->fault, MEMTB_SAY_CHANGED);
 	if (head->cache)
 		memtb_cache_free(head->cache, head);
 	else
@@ -1151,7 +1137,7 @@ static const char *threads_may_work_at_once(struct memtb_conform *c)
 	crowd->heap = c->heap;
 	crowd->cache = memtb_cache_create(c->heap, "crowd", 136, 0, 0, NULL);
 	if (IS_ERR(crowd->cache))
-		crowd->fault = "a cache within the limits was refused";
+		crowd->fault = MEMTB_SAY_REFUSED;
 	else
 		memtb_conform_crowd_run(crowd);
 	fault = crowd->fault;

@@ -17,6 +17,15 @@
  */
 #define MEMTB_PLANTED		"planted"
 
+/* A snapshot as a value: memtb_test_stats(heap).pages_now. */
+static inline struct memtb_stats memtb_test_stats(struct memtb_heap *heap)
+{
+	struct memtb_stats stats;
+
+	memtb_heap_stats(heap, &stats);
+	return stats;
+}
+
 #define MEMTB_CONFORM_ITEMS	1024
 
 /**

@@ -98,22 +98,6 @@ static void memtb_test_rover(struct memtb_slob_test *t, int start)
 	t->slob->rover = start < 0 ? &t->slob->sentinel : t->arena + start;
 }
 
-static u64 memtb_test_stat(struct memtb_heap *heap, enum memtb_stat stat)
-{
-	struct memtb_stats stats;
-
-	memtb_heap_stats(heap, &stats);
-	return stats.v[stat];
-}
-
-static u64 memtb_test_pages(struct memtb_heap *heap)
-{
-	struct memtb_stats stats;
-
-	memtb_heap_stats(heap, &stats);
-	return stats.pages_now;
-}
-
 /* For cases that break things: see MEMTB_PLANTED. */
 static struct memtb_slob_test *memtb_test_planted(struct kunit *test)
 {
@@ -259,17 +243,17 @@ static void the_rover_stays_in_the_list_when_a_front_is_cut(struct kunit *test)
 static void the_rover_itself_is_looked_at_last(struct kunit *test)
 {
 	struct memtb_slob_test *t = test->priv;
-	u64 before = memtb_test_stat(t->heap, MEMTB_STAT_LIST_STEPS);
+	u64 before = memtb_test_stats(t->heap).v[MEMTB_STAT_LIST_STEPS];
 
 	memtb_test_give(t, 0, 3);
 	memtb_test_give(t, 4, 2);
 	memtb_test_give(t, 8, 2);
 	memtb_test_rover(t, 0);
-	before = memtb_test_stat(t->heap, MEMTB_STAT_LIST_STEPS);
+	before = memtb_test_stats(t->heap).v[MEMTB_STAT_LIST_STEPS];
 	/* 4, 8, the sentinel, 0. */
 	KUNIT_EXPECT_EQ(test, memtb_test_take(t, 3), 0);
 	KUNIT_EXPECT_EQ(test,
-			memtb_test_stat(t->heap, MEMTB_STAT_LIST_STEPS) - before,
+			memtb_test_stats(t->heap).v[MEMTB_STAT_LIST_STEPS] - before,
 			4);
 	memtb_test_list(test, { 4, 2 }, { 8, 2 });
 }
@@ -284,14 +268,13 @@ static void a_vain_search_is_one_lap(struct kunit *test)
 		memtb_test_give(t, 3 * i, 2);
 	for (i = -1; i < 5; i++) {
 		memtb_test_rover(t, 3 * i);
-		before = memtb_test_stat(t->heap, MEMTB_STAT_LIST_STEPS);
+		before = memtb_test_stats(t->heap).v[MEMTB_STAT_LIST_STEPS];
 		KUNIT_EXPECT_EQ(test, memtb_test_take(t, 3), -1);
-		KUNIT_EXPECT_EQ(test, memtb_test_stat(t->heap,
-						      MEMTB_STAT_LIST_STEPS),
+		KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).v[MEMTB_STAT_LIST_STEPS],
 				before + 6);
 	}
 	KUNIT_EXPECT_EQ(test,
-			memtb_test_stat(t->heap, MEMTB_STAT_LIST_STEPS_MAX), 6);
+			memtb_test_stats(t->heap).v[MEMTB_STAT_LIST_STEPS_MAX], 6);
 }
 
 /* ---- giving back ---- */
@@ -375,14 +358,14 @@ static void the_walk_to_a_place_counts_its_steps(struct kunit *test)
 	for (i = 0; i < 4; i++)
 		memtb_test_give(t, 10 + 2 * i, 1);
 	memtb_test_rover(t, -1);
-	before = memtb_test_stat(t->heap, MEMTB_STAT_LIST_STEPS);
+	before = memtb_test_stats(t->heap).v[MEMTB_STAT_LIST_STEPS];
 	/* The sentinel, 10, 12, 14, 16. */
 	memtb_test_give(t, 18, 1);
-	KUNIT_EXPECT_EQ(test, memtb_test_stat(t->heap, MEMTB_STAT_LIST_STEPS),
+	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).v[MEMTB_STAT_LIST_STEPS],
 			before + 5);
 	memtb_test_rover(t, -1);
 	memtb_test_give(t, 8, 1);
-	KUNIT_EXPECT_EQ(test, memtb_test_stat(t->heap, MEMTB_STAT_LIST_STEPS),
+	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).v[MEMTB_STAT_LIST_STEPS],
 			before + 6);
 	KUNIT_EXPECT_PTR_EQ(test, t->slob->rover, &t->slob->sentinel);
 }
@@ -621,12 +604,12 @@ static void a_heap_grows_by_one_page_when_nothing_fits(struct kunit *test)
 	void *first, *second, *third;
 
 	first = memtb_alloc(t->heap, size, GFP_KERNEL, NUMA_NO_NODE);
-	KUNIT_EXPECT_EQ(test, memtb_test_pages(t->heap), 1);
+	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).pages_now, 1);
 	/* Just one unit is left: enough for a header, not for a byte. */
 	second = memtb_alloc(t->heap, 1, GFP_KERNEL, NUMA_NO_NODE);
-	KUNIT_EXPECT_EQ(test, memtb_test_pages(t->heap), 2);
+	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).pages_now, 2);
 	third = memtb_alloc(t->heap, 1, GFP_KERNEL, NUMA_NO_NODE);
-	KUNIT_EXPECT_EQ(test, memtb_test_pages(t->heap), 2);
+	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).pages_now, 2);
 	memtb_free(t->heap, first);
 	memtb_free(t->heap, second);
 	memtb_free(t->heap, third);
@@ -650,7 +633,7 @@ static void the_largest_small_block_fits_a_fresh_page(struct kunit *test)
 	void *obj = memtb_alloc(t->heap, size, GFP_KERNEL, NUMA_NO_NODE);
 
 	KUNIT_ASSERT_NOT_NULL(test, obj);
-	KUNIT_EXPECT_EQ(test, memtb_test_pages(t->heap), 1);
+	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).pages_now, 1);
 	KUNIT_EXPECT_GE(test, memtb_size(t->heap, obj), size);
 	KUNIT_EXPECT_PTR_EQ(test, t->slob->big, NULL);
 	memset(obj, 0xa5, size);
@@ -665,7 +648,7 @@ static void half_a_page_fits_behind_its_header(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, obj);
 	KUNIT_EXPECT_EQ(test, (unsigned long)obj % (PAGE_SIZE / 2), 0);
-	KUNIT_EXPECT_EQ(test, memtb_test_pages(t->heap), 1);
+	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).pages_now, 1);
 	memtb_free(t->heap, obj);
 }
 
@@ -693,10 +676,10 @@ static void a_big_block_has_its_pages_and_a_descriptor(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, obj);
 	KUNIT_EXPECT_EQ(test, (int)offset_in_page(obj), 0);
 	KUNIT_EXPECT_EQ(test, memtb_size(t->heap, obj), 2 * PAGE_SIZE);
-	KUNIT_EXPECT_EQ(test, memtb_test_pages(t->heap), 3);
+	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).pages_now, 3);
 	memtb_free(t->heap, obj);
 	KUNIT_EXPECT_PTR_EQ(test, t->slob->big, NULL);
-	KUNIT_EXPECT_EQ(test, memtb_test_pages(t->heap), 1);
+	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).pages_now, 1);
 }
 
 static void big_blocks_are_searched_only_for_whole_pages(struct kunit *test)
@@ -710,16 +693,16 @@ static void big_blocks_are_searched_only_for_whole_pages(struct kunit *test)
 		big[i] = memtb_alloc(t->heap, PAGE_SIZE, GFP_KERNEL,
 				     NUMA_NO_NODE);
 	small = memtb_alloc(t->heap, 1, GFP_KERNEL, NUMA_NO_NODE);
-	before = memtb_test_stat(t->heap, MEMTB_STAT_LIST_STEPS);
+	before = memtb_test_stats(t->heap).v[MEMTB_STAT_LIST_STEPS];
 	memtb_size(t->heap, small);
-	KUNIT_EXPECT_EQ(test, memtb_test_stat(t->heap, MEMTB_STAT_LIST_STEPS),
+	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).v[MEMTB_STAT_LIST_STEPS],
 			before);
 	/* The newest is first. */
 	memtb_size(t->heap, big[2]);
-	KUNIT_EXPECT_EQ(test, memtb_test_stat(t->heap, MEMTB_STAT_LIST_STEPS),
+	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).v[MEMTB_STAT_LIST_STEPS],
 			before);
 	memtb_size(t->heap, big[0]);
-	KUNIT_EXPECT_EQ(test, memtb_test_stat(t->heap, MEMTB_STAT_LIST_STEPS),
+	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).v[MEMTB_STAT_LIST_STEPS],
 			before + 2);
 	memtb_free(t->heap, big[1]);
 	memtb_free(t->heap, big[0]);
@@ -738,7 +721,7 @@ static void a_big_block_without_pages_leaves_no_descriptor(struct kunit *test)
 					    NUMA_NO_NODE));
 	KUNIT_EXPECT_PTR_EQ(test, t->slob->big, NULL);
 	KUNIT_EXPECT_EQ(test, memtb_heap_shrink(t->heap), 1);
-	KUNIT_EXPECT_EQ(test, memtb_test_pages(t->heap), 0);
+	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).pages_now, 0);
 }
 
 /* Pages that one object of this size makes the heap hold, and the lock holds. */
@@ -752,13 +735,12 @@ static void memtb_test_cache_object(struct kunit *test, size_t size, int pages,
 
 	cache = memtb_cache_create(t->heap, "object", size, 0, 0, NULL);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(cache));
-	holds = memtb_test_stat(t->heap, MEMTB_STAT_LOCK_HOLDS);
+	holds = memtb_test_stats(t->heap).v[MEMTB_STAT_LOCK_HOLDS];
 	obj = memtb_cache_alloc(cache, GFP_KERNEL, NUMA_NO_NODE);
-	KUNIT_EXPECT_EQ(test, memtb_test_pages(t->heap), pages);
+	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).pages_now, pages);
 	memtb_cache_free(cache, obj);
-	KUNIT_EXPECT_EQ(test, memtb_test_pages(t->heap), from_list ? 1 : 0);
-	KUNIT_EXPECT_EQ(test, holds != memtb_test_stat(t->heap,
-						       MEMTB_STAT_LOCK_HOLDS),
+	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).pages_now, from_list ? 1 : 0);
+	KUNIT_EXPECT_EQ(test, holds != memtb_test_stats(t->heap).v[MEMTB_STAT_LOCK_HOLDS],
 			from_list);
 	memtb_heap_shrink(t->heap);
 	KUNIT_EXPECT_EQ(test, memtb_cache_destroy(cache), 0);
@@ -800,9 +782,9 @@ static void only_a_whole_free_page_is_returned(struct kunit *test)
 
 	KUNIT_EXPECT_FALSE(test, memtb_slob_return_page(t->slob));
 	memtb_free(t->heap, obj);
-	KUNIT_EXPECT_EQ(test, memtb_test_pages(t->heap), 1);
+	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).pages_now, 1);
 	KUNIT_EXPECT_TRUE(test, memtb_slob_return_page(t->slob));
-	KUNIT_EXPECT_EQ(test, memtb_test_pages(t->heap), 0);
+	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).pages_now, 0);
 	KUNIT_EXPECT_FALSE(test, memtb_slob_return_page(t->slob));
 }
 
@@ -815,11 +797,11 @@ static void a_tick_returns_one_page(struct kunit *test)
 
 	memtb_free(t->heap, first);
 	memtb_free(t->heap, second);
-	KUNIT_EXPECT_EQ(test, memtb_test_pages(t->heap), 2);
+	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).pages_now, 2);
 	memtb_slob_tick(&t->slob->timer);
 	KUNIT_EXPECT_TRUE(test, timer_pending(&t->slob->timer));
 	timer_delete_sync(&t->slob->timer);
-	KUNIT_EXPECT_EQ(test, memtb_test_pages(t->heap), 1);
+	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).pages_now, 1);
 	KUNIT_EXPECT_EQ(test, memtb_heap_shrink(t->heap), 1);
 	KUNIT_EXPECT_EQ(test, memtb_heap_shrink(t->heap), 0);
 }

@@ -48,14 +48,6 @@ static void memtb_stats_test_exit(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, memtb_heap_destroy(t->heap), 0);
 }
 
-static u64 memtb_stats_test_read(struct memtb_stats_test *t, enum memtb_stat stat)
-{
-	struct memtb_stats stats;
-
-	memtb_heap_stats(t->heap, &stats);
-	return stats.v[stat];
-}
-
 static void objects_and_bytes_are_counted(struct kunit *test)
 {
 	struct memtb_stats_test *t = test->priv;
@@ -101,14 +93,14 @@ static void lock_holds_are_counted(struct kunit *test)
 {
 	struct memtb_stats_test *t = test->priv;
 	void *block = memtb_alloc(t->heap, 64, GFP_KERNEL, NUMA_NO_NODE);
-	u64 before = memtb_stats_test_read(t, MEMTB_STAT_LOCK_HOLDS);
+	u64 before = memtb_test_stats(t->heap).v[MEMTB_STAT_LOCK_HOLDS];
 
 	memtb_free(t->heap, block);
 	block = memtb_alloc(t->heap, 64, GFP_KERNEL, NUMA_NO_NODE);
-	KUNIT_EXPECT_EQ(test, memtb_stats_test_read(t, MEMTB_STAT_LOCK_HOLDS),
+	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).v[MEMTB_STAT_LOCK_HOLDS],
 			before + 2);
-	KUNIT_EXPECT_GE(test, memtb_stats_test_read(t, MEMTB_STAT_LOCK_HOLD_NS),
-			memtb_stats_test_read(t, MEMTB_STAT_LOCK_HOLD_MAX_NS));
+	KUNIT_EXPECT_GE(test, memtb_test_stats(t->heap).v[MEMTB_STAT_LOCK_HOLD_NS],
+			memtb_test_stats(t->heap).v[MEMTB_STAT_LOCK_HOLD_MAX_NS]);
 	memtb_free(t->heap, block);
 }
 
@@ -131,7 +123,7 @@ static void memtb_verify_expect(struct kunit *test, u64 violations)
 {
 	struct memtb_stats_test *t = test->priv;
 
-	KUNIT_EXPECT_EQ(test, memtb_stats_test_read(t, MEMTB_STAT_VIOLATIONS),
+	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).v[MEMTB_STAT_VIOLATIONS],
 			violations);
 	KUNIT_EXPECT_EQ(test, memtb_heap_check(t->heap), 0);
 }
