@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 # What `make install` was in 2005: the up-to-date check of a whole built kernel tree on
-# NFS, then install and modules_install; first once to warm up, then INSTALL_RUNS times.
+# NFS, then install and modules_install, INSTALL_RUNS times.
 # Server and client are this one guest. The kernel lives on memtb from before NFS starts.
 # Settings: INSTALL_MEMTB (arguments of insmod, or none), INSTALL_MAKE, INSTALL_RUNS,
 # INSTALL_SMP (empty for one processor).
@@ -82,7 +82,6 @@ PATH=/memtb/bin:$PATH
 cd "$tree" || die "no tree"
 
 counters start
-one_run cold
 number=1
 while [ "$number" -le "$INSTALL_RUNS" ]; do
 	one_run "run$number"

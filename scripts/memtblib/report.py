@@ -15,7 +15,6 @@ STEPS = ("check", "install", "modules")
 TIMES = ("real", "user", "sys", "machine_user", "machine_sys", "machine_idle")
 SHOWN = ("real", "user", "sys", "machine_sys")
 COUNTERS = ("list_steps", "lock_holds", "lock_hold_ns", "allocs", "frees")
-COLD = "cold"
 WIDTH = 72
 
 
@@ -96,14 +95,13 @@ def memtb_of(files, runs):
     live = parse_pairs(files.get(f"live-{looks[-1]}", ""))
     for run, before, after in zip(runs, stats, stats[1:]):
         run["counters"] = difference(before, after)
-    warm = [pair for run, *pair in zip(runs, stats, stats[1:]) if run["name"] != COLD]
     last = stats[-1]
     return {
         "coverage_permille": live.get("coverage_permille", 0),
         **{name: live.get(name, 0) for name in (
             "alloc_taken", "alloc_native", "alloc_fallback", "free_taken", "free_native",
             "live_objects")},
-        "timed": difference(warm[0][0], warm[-1][1]) if warm else None,
+        "timed": difference(stats[0], last) if runs else None,
         **{name: last.get(name, 0) for name in (
             "list_steps_max", "lock_hold_max_ns", "pages_now", "pages_peak", "pages_got",
             "pages_put")},
@@ -114,11 +112,10 @@ def config_of(name, outcome):
     """The record of one configuration."""
     files = read_files(outcome)
     runs = runs_of(files)
-    warm = [run for run in runs if run["name"] != COLD]
     entry = {"name": name, "verdict": outcome.verdict, "reasons": outcome.reasons,
              "dir": outcome.dir.name if outcome.dir else None,
              "memtb": memtb_of(files, runs), "runs": runs,
-             "mean": mean(warm) if warm else None, "ratio": None}
+             "mean": mean(runs) if runs else None, "ratio": None}
     return entry
 
 
@@ -211,7 +208,7 @@ def _mechanism(config):
             f"(at most {memtb['list_steps_max']})",
             f"  interrupts off    {memtb['lock_hold_max_ns'] / 1000:.1f} us at the longest, "
             f"{seconds(timed['lock_hold_ns'])} s in all",
-            f"  lock holds        {timed['lock_holds']} in the timed runs",
+            f"  lock holds        {timed['lock_holds']} in all runs",
             f"  pages             {memtb['pages_now']} now, {memtb['pages_peak']} at the peak"]
     return lines
 
@@ -251,8 +248,8 @@ def _foot(data):
         "units     seconds of guest time: guest instructions, 1 insn = 1 ns,",
         "          not host time; equal on every call, to the last digit.",
         "          user and sys are make's and its children's; machine sys is",
-        "          all kernel time, nfsd and rpciod included. `cold` has an",
-        "          empty NFS client and is not in the mean.",
+        "          all kernel time, nfsd and rpciod included. run1 begins with",
+        "          an empty NFS client.",
         f"kernel    {data['kernel']} {data['flavour']}, {data['compiler']}",
         f"command   {data['command']}",
         f"commit    {data['commit']}",

@@ -78,8 +78,8 @@ def check(plan):
 
 
 def run_names(runs):
-    """The phases that are measured; the first is not in the mean."""
-    return ["cold", *(f"run{number}" for number in range(1, runs + 1))]
+    """The phases that are measured."""
+    return [f"run{number}" for number in range(1, runs + 1)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,16 +134,16 @@ class Race:
         """Host seconds that a configuration will take."""
         past = cache.read_note(self._note(config))
         if past:
-            return past["fixed_s"] + past["run_s"] * (self.plan.runs + 1)
+            return past["fixed_s"] + past["run_s"] * self.plan.runs
         return (FIRST_GUESS_S[config] * (FULL_FACTOR if self.plan.full else 1)
-                * (self.plan.runs + 1) / 4)
+                * self.plan.runs / 3)
 
     def _learn(self, config, outcome):
         seconds = outcome.phase_seconds
         total = sum(seconds.values())
         runs = sum(seconds.get(name, 0) for name in run_names(self.plan.runs))
         cache.write_note(self._note(config), {"fixed_s": total - runs,
-                                              "run_s": runs / (self.plan.runs + 1)})
+                                              "run_s": runs / self.plan.runs})
 
     def _one(self, config):
         def moved(phase, seconds):
