@@ -27,7 +27,7 @@ MEMORY_MB = {"small": 1536, "full": 2560}
 # Guests at a time: each keeps one processor of the host busy.
 SIDE_BY_SIDE = 2
 # Host seconds until a configuration is through its first call here, for the time left.
-FIRST_GUESS_S = {"off": 170, "pass": 180, "slob": 420}
+FIRST_GUESS_S = {"off": 110, "pass": 120, "slob": 500}
 FULL_FACTOR = 2.5
 # Host seconds for one phase: far above what a slow host needs, far below for ever.
 PHASE_S = {"boot": 300, "load": 120, "server": 300}
