@@ -112,8 +112,11 @@ static ssize_t memtb_live_write(struct file *file, const char __user *from,
 	char word[MEMTB_WORD_MAX];
 	int err;
 
-	if (count >= sizeof(word))
+	if (count >= sizeof(word)) {
+		pr_err("live: %zu characters: valid are off, pass, takeover\n",
+		       count);
 		return -EINVAL;
+	}
 	if (copy_from_user(word, from, count))
 		return -EFAULT;
 	word[count] = '\0';

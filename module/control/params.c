@@ -59,7 +59,7 @@ static int memtb_backend_parse(const char *word,
 	if (*backend)
 		return 0;
 	memtb_backend_names(names, sizeof(names));
-	pr_err("backend=%s: there is none of this name, valid are %s\n", word,
+	pr_err("backend=%.32s: there is none of this name, valid are %s\n", word,
 	       names);
 	return -EINVAL;
 }
@@ -90,7 +90,7 @@ static int memtb_debug_parse(const char *word, unsigned int *debug)
 	return 0;
 
 invalid:
-	pr_err("debug=%s: valid are none, verify\n", word);
+	pr_err("debug=%.32s: valid are none, verify\n", word);
 	return -EINVAL;
 }
 
@@ -100,7 +100,7 @@ static int memtb_number_parse(const char *name, const char *word,
 	unsigned int value;
 
 	if (kstrtouint(word, 10, &value) || value > INT_MAX) {
-		pr_err("%s=%s: valid are whole numbers from 0 to %d\n", name,
+		pr_err("%s=%.32s: valid are whole numbers from 0 to %d\n", name,
 		       word, INT_MAX);
 		return -EINVAL;
 	}

@@ -103,6 +103,7 @@ static void memtb_hook_on_alloc(unsigned long ip, unsigned long parent_ip,
 	struct memtb_hook *hook = memtb_hook_of(ops);
 
 	if (READ_ONCE(memtb_live.taking) &&
+	    READ_ONCE(memtb_live.scanner) != current &&
 	    !within_module(parent_ip, THIS_MODULE))
 		memtb_hook_redirect(hook, fregs);
 	else
@@ -151,10 +152,11 @@ static bool memtb_hook_takes(gfp_t gfp)
 
 static void *memtb_hook_block(size_t size, gfp_t gfp, int node)
 {
-	void *obj = NULL;
+	void *obj;
 
-	if (memtb_hook_takes(gfp))
-		obj = memtb_block_alloc(memtb_live.heap, size, gfp, node);
+	if (!memtb_hook_takes(gfp))
+		return NULL;
+	obj = memtb_block_alloc(memtb_live.heap, size, gfp, node);
 	if (!obj)
 		memtb_count(fallback, 1);
 	return obj;
@@ -198,6 +200,16 @@ static void memtb_hook_release(struct kmem_cache *s, void *obj)
 	else
 		WARN_ONCE(1, "memtb: %p freed to %s, which gave nothing out\n",
 			  obj, s->name);
+}
+
+/* An object that was taken for a bulk which could not be filled. */
+static void memtb_hook_undo(struct kmem_cache *s, void *obj)
+{
+	struct memtb_live_cache *lc = memtb_live_find(s);
+
+	memtb_hook_release(s, obj);
+	if (lc && lc->cache)
+		this_cpu_dec(*lc->taken);
 }
 
 static void *memtb_hook_kmem_cache_alloc(struct kmem_cache *s, gfp_t gfp)
@@ -270,7 +282,7 @@ static int memtb_hook_kmem_cache_alloc_bulk(struct kmem_cache *s, gfp_t gfp,
 		memtb_taken(kmem_cache_alloc_bulk, nr);
 	} else {
 		while (i--)
-			memtb_hook_release(s, objs[i]);
+			memtb_hook_undo(s, objs[i]);
 		/* The handler counts one; the others are counted here. */
 		memtb_native(kmem_cache_alloc_bulk, nr - 1);
 		ret = kmem_cache_alloc_bulk(s, gfp, nr, objs);

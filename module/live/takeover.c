@@ -182,12 +182,15 @@ static int memtb_live_scan(void)
 	int err = 0;
 
 	mutex_lock(memtb_slab_mutex);
+	/* A counterpart lives until all is home: not on the heap it serves. */
+	WRITE_ONCE(memtb_live.scanner, current);
 	list_for_each_entry(native, memtb_slab_caches, list) {
 		if (!memtb_live_find(native))
 			err = memtb_live_adopt(native);
 		if (err)
 			break;
 	}
+	WRITE_ONCE(memtb_live.scanner, NULL);
 	mutex_unlock(memtb_slab_mutex);
 	return err;
 }
@@ -359,12 +362,16 @@ static void memtb_live_remove(void)
 {
 	memtb_hooks_remove();
 	memtb_live_quiesce();
+	/* A late scan would adopt what nobody reports the end of any more. */
+	irq_work_sync(&memtb_live_scan_kick);
+	cancel_work_sync(&memtb_live_scanner);
 	memtb_live_state = MEMTB_LIVE_OFF;
 }
 
 static int memtb_live_take(void)
 {
 	bool draining = memtb_live_state == MEMTB_LIVE_DRAINING;
+	bool fresh = memtb_live_state == MEMTB_LIVE_OFF;
 	int err;
 
 	if (!(memtb_live.heap->backend->flags & MEMTB_OWNS_PAGES)) {
@@ -372,17 +379,17 @@ static int memtb_live_take(void)
 		       memtb_live.heap->backend->name);
 		return -EINVAL;
 	}
-	if (memtb_live_state == MEMTB_LIVE_OFF) {
+	if (fresh) {
 		err = memtb_live_install();
 		if (err)
 			return err;
 	}
 	err = memtb_live_scan();
 	if (err) {
-		if (!draining) {
+		if (fresh)
 			memtb_live_remove();
+		if (!draining)
 			memtb_live_forget_all();
-		}
 		return err;
 	}
 	/* Draining has kept its reference. */

@@ -205,6 +205,8 @@ def check(job):
     """Refuse a job that cannot be meant."""
     if job.mode not in qemu.MODES:
         raise UserError(f"no mode '{job.mode}' (choose from {', '.join(qemu.MODES)})", MISS)
+    if job.cpus < 1 or job.memory_mb < 1:
+        raise UserError("a guest has at least 1 processor and 1 MB", MISS)
     if job.cpus > 1 and not job.flavour.smp:
         raise UserError(f"{job.flavour.name} is a kernel for one processor, not {job.cpus}", MISS)
     if str(job.job) not in map(str, job.files) and not job.rootfs:

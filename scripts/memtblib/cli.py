@@ -12,6 +12,10 @@ from pathlib import Path
 
 from .errors import MISS, UserError
 
+# What the person at the keyboard can mend; anything else is shown with its traceback.
+QUIET = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EEXIST, errno.ENOENT,
+         errno.ENOTDIR, errno.EISDIR)
+
 
 class Parser(argparse.ArgumentParser):
     """A wrong command line means that the harness never ran: 128, one line."""
@@ -76,7 +80,7 @@ def main(argv):
         return MISS
     except OSError as error:
         print(f"memtb: {error.strerror}: {error.filename or 'while writing'}", file=sys.stderr)
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
+        if error.errno not in QUIET:
             traceback.print_exc()
         return MISS
     except Exception:  # pylint: disable=broad-except

@@ -58,7 +58,7 @@ def job(args):
         files.update(module.build(flavour).guest_files)
     return boot.Job(flavour=flavour, job="/memtb/job", rootfs=[rootfs.busybox()], files=files,
                     title=args.title, mode=args.mode, memory_mb=args.memory,
-                    cpus=args.cpus or flavour.cpus, append=args.append,
+                    cpus=flavour.cpus if args.cpus is None else args.cpus, append=args.append,
                     timeouts=seconds(args.timeout), expect=args.expect,
                     results_root=args.results)
 

@@ -102,6 +102,9 @@ def test_the_worst_verdict_wins(outcomes):
         return dataclasses.replace(outcomes["off"], verdict=verdict, exit_code=code)
     some = {"off": ended("FAIL", 1), "slob": ended("MISS", 128)}
     assert run.exit_code_of(some) == errors.MISS
+    some = {"off": ended("ERROR", 3), "slob": ended("FAIL", 1)}
+    assert run.exit_code_of(some) == errors.FAIL
+    assert run.exit_code_of({"off": ended("PASS", 0), "slob": ended("SKIP", 4)}) == errors.SKIP
     assert run.exit_code_of({"off": ended("FAIL", 1), "slob": ended("PASS", 0)}) == errors.FAIL
 
 
