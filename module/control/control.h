@@ -21,6 +21,8 @@ struct memtb_setup {
 };
 
 int memtb_params_parse(struct memtb_setup *setup);
+/* One line that names the valid modes; -EINVAL. */
+int memtb_live_refuse(const char *word);
 int memtb_live_parse(const char *word, enum memtb_live_mode *mode);
 
 void memtb_debugfs_init(struct memtb_heap *heap);

@@ -110,16 +110,14 @@ static ssize_t memtb_live_write(struct file *file, const char __user *from,
 {
 	enum memtb_live_mode mode;
 	char word[MEMTB_WORD_MAX];
+	size_t length = min(count, sizeof(word) - 1);
 	int err;
 
-	if (count >= sizeof(word)) {
-		pr_err("live: %zu characters: valid are off, pass, takeover\n",
-		       count);
-		return -EINVAL;
-	}
-	if (copy_from_user(word, from, count))
+	if (copy_from_user(word, from, length))
 		return -EFAULT;
-	word[count] = '\0';
+	word[length] = '\0';
+	if (length < count)
+		return memtb_live_refuse(word);
 	err = memtb_live_parse(strim(word), &mode);
 	if (!err)
 		err = memtb_live_set(mode);

@@ -64,6 +64,12 @@ static int memtb_backend_parse(const char *word,
 	return -EINVAL;
 }
 
+int memtb_live_refuse(const char *word)
+{
+	pr_err("live=%.32s: valid are off, pass, takeover\n", word);
+	return -EINVAL;
+}
+
 /* Draining is a state, not a wish. */
 int memtb_live_parse(const char *word, enum memtb_live_mode *mode)
 {
@@ -75,8 +81,7 @@ int memtb_live_parse(const char *word, enum memtb_live_mode *mode)
 			return 0;
 		}
 	}
-	pr_err("live=%.32s: valid are off, pass, takeover\n", word);
-	return -EINVAL;
+	return memtb_live_refuse(word);
 }
 
 static int memtb_debug_parse(const char *word, unsigned int *debug)

@@ -579,8 +579,6 @@ int memtb_live_init(struct memtb_heap *heap)
 void memtb_live_exit(void)
 {
 	memtb_live_set(MEMTB_LIVE_OFF);
-	irq_work_sync(&memtb_live_scan_kick);
-	cancel_work_sync(&memtb_live_scanner);
 	cancel_delayed_work_sync(&memtb_live_drainer);
 	free_percpu(memtb_live.cpu);
 }

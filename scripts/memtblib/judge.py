@@ -14,6 +14,8 @@ from . import channel, console, errors, results
 
 EXIT_CODES = {"PASS": errors.PASS, "FAIL": errors.FAIL, "ERROR": errors.BOOT_FAILED,
               "SKIP": errors.SKIP, "MISS": errors.MISS}
+# The worst first.
+ORDER = ("MISS", "FAIL", "ERROR", "SKIP")
 # /proc/sys/kernel/tainted, bit by bit.
 TAINTS = "PFSRMBUDAWCIOELKXTN"
 MISS_ENDS = {
@@ -187,7 +189,7 @@ class Case:
     def _weigh(self):
         words = [word for word, _, _ in self.evidence]
         booted = self.said.hello
-        order = ["MISS"] + (["FAIL", "ERROR"] if booted else ["ERROR", "FAIL"]) + ["SKIP"]
+        order = ORDER if booted else ("MISS", "ERROR", "FAIL", "SKIP")
         verdict = next((word for word in order if word in words), "PASS")
         ranked = sorted(self.evidence, key=lambda item: order.index(item[0]))
         # A time-out and a failed boot are looked for first: they explain what follows.

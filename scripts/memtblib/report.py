@@ -199,8 +199,7 @@ def _mechanism(config):
     if memtb is None:
         return []
     lines = [f"  coverage          {memtb['coverage_permille'] / 10:.1f} % of "
-             f"{memtb['alloc_taken'] + memtb['alloc_native']} "
-             "allocations since the switch"]
+             f"{memtb['alloc_taken'] + memtb['alloc_native']} allocations since the switch"]
     timed = memtb["timed"]
     if timed and operations(timed):
         lines += [

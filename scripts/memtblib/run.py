@@ -9,8 +9,8 @@ import threading
 import time
 from pathlib import Path
 
-from . import (boot, cache, helpers, kernel, module, paths, progress, report, results, rootfs,
-               tree)
+from . import (boot, cache, helpers, judge, kernel, module, paths, progress, report, results,
+               rootfs, tree)
 from .errors import FAIL, MISS, PASS, UserError
 
 # Configuration: insmod's arguments. Ratios are to the first.
@@ -26,13 +26,12 @@ MAX_RUNS = 20
 MEMORY_MB = {"small": 1536, "full": 2560}
 # Guests at a time: each keeps one processor of the host busy.
 SIDE_BY_SIDE = 2
-# Host seconds until a configuration is through its first call here, for the time left.
+# Host seconds of three runs, until a configuration is through its first call here.
 FIRST_GUESS_S = {"off": 110, "pass": 120, "slob": 500}
 FULL_FACTOR = 2.5
 # Host seconds for one phase: far above what a slow host needs, far below for ever.
 PHASE_S = {"boot": 300, "load": 120, "server": 300}
 RUN_S = {"small": 1500, "full": 4000}
-ORDER = ["MISS", "FAIL", "ERROR", "SKIP"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -194,7 +193,7 @@ class Race:
 def verdict_of(outcomes):
     """The worst verdict of all guests."""
     words = [outcome.verdict for outcome in outcomes.values()]
-    return next((word for word in ORDER if word in words), "PASS")
+    return next((word for word in judge.ORDER if word in words), "PASS")
 
 
 def exit_code_of(outcomes):
