@@ -775,6 +775,27 @@ static void a_type_safe_object_has_a_footer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memtb_cache_destroy(cache), 0);
 }
 
+/* The footer counts: what could be made must also be able to serve. */
+static void a_footer_must_fit_in_the_largest_size(struct kunit *test)
+{
+	struct memtb_slob_test *t = test->priv;
+	size_t most = KMALLOC_MAX_SIZE - sizeof(struct memtb_slob_footer);
+	struct memtb_cache *cache;
+	void *obj;
+
+	cache = memtb_cache_create(t->heap, "rcu", most + 1, 0,
+				   SLAB_TYPESAFE_BY_RCU, NULL);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(cache), -EINVAL);
+	cache = memtb_cache_create(t->heap, "rcu", most, 0,
+				   SLAB_TYPESAFE_BY_RCU, NULL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(cache));
+	obj = memtb_cache_alloc(cache, GFP_KERNEL | __GFP_NOWARN, NUMA_NO_NODE);
+	KUNIT_EXPECT_NOT_ERR_OR_NULL(test, obj);
+	memtb_cache_free(cache, obj);
+	rcu_barrier();
+	KUNIT_EXPECT_EQ(test, memtb_cache_destroy(cache), 0);
+}
+
 static void only_a_whole_free_page_is_returned(struct kunit *test)
 {
 	struct memtb_slob_test *t = test->priv;
@@ -832,6 +853,7 @@ static struct kunit_case memtb_slob_heap_cases[] = {
 	KUNIT_CASE(a_big_block_without_pages_leaves_no_descriptor),
 	KUNIT_CASE(an_object_of_a_page_is_a_page),
 	KUNIT_CASE(a_type_safe_object_has_a_footer),
+	KUNIT_CASE(a_footer_must_fit_in_the_largest_size),
 	KUNIT_CASE(only_a_whole_free_page_is_returned),
 	KUNIT_CASE(a_tick_returns_one_page),
 	KUNIT_CASE(a_second_free_changes_nothing),

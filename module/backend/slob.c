@@ -291,7 +291,7 @@ static bool memtb_slob_overlaps(const struct memtb_slob_block *before,
 
 /*
  * Give @size bytes back to the list, unless they are in it.  Caller holds the
- * lock.
+ * lock, so nothing is printed here: a console may allocate, even from this heap.
  */
 static bool memtb_slob_give(struct memtb_slob *slob, void *obj, size_t size)
 {
@@ -299,11 +299,8 @@ static bool memtb_slob_give(struct memtb_slob *slob, void *obj, size_t size)
 	int units = memtb_slob_units(size);
 
 	before = memtb_slob_before(slob, block);
-	if (!before || memtb_slob_overlaps(before, block, units)) {
-		pr_err("heap %s: %p (%zu bytes) is free already\n",
-		       slob->heap->name, obj, size);
+	if (!before || memtb_slob_overlaps(before, block, units))
 		return false;
-	}
 
 	block->units = units;
 	block->next = before->next;
@@ -331,6 +328,9 @@ static bool memtb_slob_put(struct memtb_slob *slob, void *obj, size_t size)
 	memtb_slob_lock(slob, &flags);
 	done = memtb_slob_give(slob, obj, size);
 	memtb_slob_unlock(slob, flags);
+	if (!done)
+		pr_err("heap %s: %p (%zu bytes) is free already\n",
+		       slob->heap->name, obj, size);
 	return done;
 }
 
@@ -443,7 +443,7 @@ static int memtb_slob_cache_init(struct memtb_cache *cache)
 				   __alignof__(struct memtb_slob_footer));
 		sc->size = sc->footer + sizeof(struct memtb_slob_footer);
 	}
-	return 0;
+	return sc->size > KMALLOC_MAX_SIZE ? -EINVAL : 0;
 }
 
 static void memtb_slob_cache_exit(struct memtb_cache *cache)
@@ -603,35 +603,75 @@ static const char *memtb_slob_block_fault(struct memtb_slob *slob,
 	return NULL;
 }
 
+/**
+ * struct memtb_slob_audit - what a walk over the whole list found
+ * @blocks: blocks, the sentinel counted
+ * @seams: places where the address does not rise
+ * @closed: whether the walk came back to the sentinel
+ * @nr_faults: blocks with something wrong
+ * @fault: what is wrong with the first of them
+ * @at: that block
+ * @units: its length
+ */
+struct memtb_slob_audit {
+	unsigned long blocks;
+	unsigned long seams;
+	bool closed;
+	unsigned long nr_faults;
+	const char *fault;
+	const void *at;
+	int units;
+};
+
+static void memtb_slob_audit_block(struct memtb_slob *slob,
+				   struct memtb_slob_block *cur,
+				   struct memtb_slob_audit *audit)
+{
+	const char *fault = memtb_slob_block_fault(slob, cur);
+
+	audit->blocks++;
+	audit->seams += cur->next <= cur;
+	if (!fault || audit->nr_faults++)
+		return;
+	audit->fault = fault;
+	audit->at = cur;
+	audit->units = cur->units;
+}
+
+/* Under the lock nothing is printed, as in memtb_slob_give(). */
+static void memtb_slob_walk(struct memtb_slob *slob,
+			    struct memtb_slob_audit *audit)
+{
+	struct memtb_slob_block *cur = &slob->sentinel;
+
+	do {
+		memtb_slob_audit_block(slob, cur, audit);
+		cur = cur->next;
+	} while (cur != &slob->sentinel && audit->blocks <= slob->nr_blocks);
+	audit->closed = cur == &slob->sentinel;
+}
+
 static unsigned long memtb_slob_check(struct memtb_heap *heap)
 {
 	struct memtb_slob *slob = memtb_heap_priv(heap);
-	struct memtb_slob_block *cur = &slob->sentinel;
-	unsigned long nr = 0, blocks = 0, seams = 0, flags;
-	const char *fault;
+	struct memtb_slob_audit audit = {};
+	unsigned long counted, flags;
 
 	memtb_slob_lock(slob, &flags);
-	do {
-		fault = memtb_slob_block_fault(slob, cur);
-		if (fault) {
-			pr_err("violation: heap %s: free block %p, %d units: %s\n",
-			       heap->name, cur, cur->units, fault);
-			nr++;
-		}
-		blocks++;
-		seams += cur->next <= cur;
-		cur = cur->next;
-	} while (cur != &slob->sentinel && blocks <= slob->nr_blocks);
-
-	/* A walk that was cut short may have seen just the right number. */
-	if (cur != &slob->sentinel || blocks != slob->nr_blocks + 1 ||
-	    seams != 1) {
-		pr_err("violation: heap %s: %lu blocks in the list, %lu counted, %lu seams\n",
-		       heap->name, blocks - 1, slob->nr_blocks, seams);
-		nr++;
-	}
+	memtb_slob_walk(slob, &audit);
+	counted = slob->nr_blocks;
 	memtb_slob_unlock(slob, flags);
-	return nr;
+
+	if (audit.nr_faults)
+		pr_err("violation: heap %s: free block %p, %d units: %s; %lu such blocks\n",
+		       heap->name, audit.at, audit.units, audit.fault,
+		       audit.nr_faults);
+	/* A walk that was cut short may have seen just the right number. */
+	if (audit.closed && audit.blocks == counted + 1 && audit.seams == 1)
+		return audit.nr_faults;
+	pr_err("violation: heap %s: %lu blocks in the list, %lu counted, %lu seams\n",
+	       heap->name, audit.blocks - 1, counted, audit.seams);
+	return audit.nr_faults + 1;
 }
 
 static int memtb_slob_heap_init(struct memtb_heap *heap)
