@@ -43,9 +43,6 @@ enum memtb_hook_id {
 	MEMTB_NR_HOOKS
 };
 
-/* What a hook counts as; the first two index memtb_hooks_count()'s sums. */
-enum memtb_hook_kind { MEMTB_ALLOC, MEMTB_FREE, MEMTB_OTHER };
-
 /**
  * struct memtb_hook - an entry point
  * @symbol: its name
@@ -87,7 +84,7 @@ static struct memtb_hook *memtb_hook_of(struct ftrace_ops *ops)
 static void memtb_hook_redirect(struct memtb_hook *hook,
 				struct ftrace_regs *fregs)
 {
-	memtb_count(enter, 1);
+	memtb_count(enter[hook->kind], 1);
 	ftrace_instruction_pointer_set(fregs, (unsigned long)hook->function);
 }
 
@@ -220,7 +217,7 @@ static void *memtb_hook_kmem_cache_alloc(struct kmem_cache *s, gfp_t gfp)
 		memtb_taken(kmem_cache_alloc, 1);
 	else
 		obj = kmem_cache_alloc(s, gfp);
-	memtb_count(exit, 1);
+	memtb_count(exit[MEMTB_ALLOC], 1);
 	return obj;
 }
 
@@ -233,7 +230,7 @@ static void *memtb_hook_kmem_cache_alloc_lru(struct kmem_cache *s,
 		memtb_taken(kmem_cache_alloc_lru, 1);
 	else
 		obj = kmem_cache_alloc_lru(s, lru, gfp);
-	memtb_count(exit, 1);
+	memtb_count(exit[MEMTB_ALLOC], 1);
 	return obj;
 }
 
@@ -246,7 +243,7 @@ static void *memtb_hook_kmem_cache_alloc_node(struct kmem_cache *s, gfp_t gfp,
 		memtb_taken(kmem_cache_alloc_node, 1);
 	else
 		obj = kmem_cache_alloc_node(s, gfp, node);
-	memtb_count(exit, 1);
+	memtb_count(exit[MEMTB_ALLOC], 1);
 	return obj;
 }
 
@@ -262,7 +259,7 @@ static void *memtb_hook___kmem_cache_alloc_node(struct kmem_cache *s, gfp_t gfp,
 		obj = memtb_native_call(memtb_native_alloc_node_t,
 					__kmem_cache_alloc_node, s, gfp, node,
 					size, caller);
-	memtb_count(exit, 1);
+	memtb_count(exit[MEMTB_ALLOC], 1);
 	return obj;
 }
 
@@ -287,7 +284,7 @@ static int memtb_hook_kmem_cache_alloc_bulk(struct kmem_cache *s, gfp_t gfp,
 		memtb_native(kmem_cache_alloc_bulk, nr - 1);
 		ret = kmem_cache_alloc_bulk(s, gfp, nr, objs);
 	}
-	memtb_count(exit, 1);
+	memtb_count(exit[MEMTB_ALLOC], 1);
 	return ret;
 }
 
@@ -295,14 +292,14 @@ static void memtb_hook_kfree(void *obj)
 {
 	memtb_hook_release(NULL, obj);
 	memtb_taken(kfree, 1);
-	memtb_count(exit, 1);
+	memtb_count(exit[MEMTB_FREE], 1);
 }
 
 static void memtb_hook_kmem_cache_free(struct kmem_cache *s, void *obj)
 {
 	memtb_hook_release(s, obj);
 	memtb_taken(kmem_cache_free, 1);
-	memtb_count(exit, 1);
+	memtb_count(exit[MEMTB_FREE], 1);
 }
 
 /* The array may mix owners: free ours, close the gaps, hand on the rest. */
@@ -321,7 +318,7 @@ static void memtb_hook_kmem_cache_free_bulk(struct kmem_cache *s, size_t nr,
 	memtb_native(kmem_cache_free_bulk, rest);
 	if (rest)
 		kmem_cache_free_bulk(s, rest, objs);
-	memtb_count(exit, 1);
+	memtb_count(exit[MEMTB_FREE], 1);
 }
 
 static size_t memtb_hook___ksize(const void *obj)
@@ -329,7 +326,7 @@ static size_t memtb_hook___ksize(const void *obj)
 	size_t size = memtb_size(memtb_live.heap, (void *)obj);
 
 	memtb_taken(__ksize, 1);
-	memtb_count(exit, 1);
+	memtb_count(exit[MEMTB_OTHER], 1);
 	return size;
 }
 
@@ -341,7 +338,7 @@ static int memtb_hook___kmem_cache_shutdown(struct kmem_cache *s)
 	if (memtb_live_forget(s))
 		busy = memtb_native_call(memtb_native_cache_t,
 					 __kmem_cache_shutdown, s);
-	memtb_count(exit, 1);
+	memtb_count(exit[MEMTB_OTHER], 1);
 	return busy;
 }
 
@@ -351,7 +348,7 @@ static int memtb_hook___kmem_cache_shrink(struct kmem_cache *s)
 				     s);
 
 	memtb_heap_shrink(memtb_live.heap);
-	memtb_count(exit, 1);
+	memtb_count(exit[MEMTB_OTHER], 1);
 	return busy;
 }
 

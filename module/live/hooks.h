@@ -14,20 +14,23 @@
 
 #define MEMTB_MAX_HOOKS		16
 
+/* What a hook counts as; the first two index memtb_hooks_count()'s sums. */
+enum memtb_hook_kind { MEMTB_ALLOC, MEMTB_FREE, MEMTB_OTHER, MEMTB_NR_KINDS };
+
 /**
  * struct memtb_live_cpu - per-CPU counters of the live stream
  * @taken: calls answered from the heap, by hook; bulk calls count objects
  * @native: calls left to the native allocator, by hook
  * @fallback: allocations that the heap could not serve
- * @enter: hook functions entered
- * @exit: hook functions left
+ * @enter: hook functions entered, by kind
+ * @exit: hook functions left, by kind
  */
 struct memtb_live_cpu {
 	u64 taken[MEMTB_MAX_HOOKS];
 	u64 native[MEMTB_MAX_HOOKS];
 	u64 fallback;
-	u64 enter;
-	u64 exit;
+	u64 enter[MEMTB_NR_KINDS];
+	u64 exit[MEMTB_NR_KINDS];
 };
 
 /**

@@ -304,18 +304,25 @@ static u64 memtb_live_sum(size_t offset)
 #define memtb_live_count(field)						\
 	memtb_live_sum(offsetof(struct memtb_live_cpu, field))
 
-/*
- * Until no task is in a hook.  One that is between the handler and its first
- * instruction, or preempted there, is waited for by synchronize_rcu_tasks();
- * one that sleeps inside, in the page allocator, by the counters.
- */
-static void memtb_live_quiesce(void)
+static bool memtb_live_inside(enum memtb_hook_kind kind)
 {
-	u64 left;
-
-	synchronize_rcu_tasks();
 	/* Left before entered, so that equality means nobody was in between. */
-	while (left = memtb_live_count(exit), left != memtb_live_count(enter))
+	u64 left = memtb_live_sum(offsetof(struct memtb_live_cpu, exit[kind]));
+
+	return left != memtb_live_sum(offsetof(struct memtb_live_cpu,
+					       enter[kind]));
+}
+
+/*
+ * Until no task is in a hook of this kind, which none enters any more.  One that
+ * is between the handler and its first instruction, or preempted there, is
+ * waited for by synchronize_rcu_tasks(); one that sleeps inside, in the page
+ * allocator, by the counters.
+ */
+static void memtb_live_quiesce(enum memtb_hook_kind kind)
+{
+	synchronize_rcu_tasks();
+	while (memtb_live_inside(kind))
 		schedule_timeout_uninterruptible(1);
 	synchronize_rcu_tasks();
 }
@@ -360,8 +367,11 @@ static int memtb_live_install(void)
 
 static void memtb_live_remove(void)
 {
+	enum memtb_hook_kind kind;
+
 	memtb_hooks_remove();
-	memtb_live_quiesce();
+	for (kind = 0; kind < MEMTB_NR_KINDS; kind++)
+		memtb_live_quiesce(kind);
 	/* A late scan would adopt what nobody reports the end of any more. */
 	irq_work_sync(&memtb_live_scan_kick);
 	cancel_work_sync(&memtb_live_scanner);
@@ -436,7 +446,7 @@ static void memtb_live_leave(void)
 {
 	flush_work(&memtb_live_starter);
 	WRITE_ONCE(memtb_live.taking, false);
-	memtb_live_quiesce();
+	memtb_live_quiesce(MEMTB_ALLOC);
 	memtb_live_state = MEMTB_LIVE_DRAINING;
 	pr_info("live: off, %llu objects are still out\n",
 		memtb_live_objects());
@@ -522,8 +532,9 @@ static void memtb_live_show_caches(struct seq_file *m, u64 taken, u64 live)
 			continue;
 		lc_taken = memtb_live_taken(lc);
 		lc_live = memtb_cache_live(lc->cache);
-		taken -= lc_taken;
-		live -= lc_live;
+		/* Counted while they change, so that a rest may be negative. */
+		taken -= min(taken, lc_taken);
+		live -= min(live, lc_live);
 		if (lc_taken)
 			seq_printf(m, "cache %s %zu %llu %llu\n",
 				   lc->cache->name, lc->cache->size, lc_taken,
