@@ -83,16 +83,25 @@ static int memtb_slabinfo_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(memtb_slabinfo);
 
-static int memtb_shrink_set(void *data, u64 value)
+static ssize_t memtb_shrink_write(struct file *file, const char __user *from,
+				  size_t count, loff_t *pos)
 {
-	if (value != 1) {
+	unsigned int value;
+
+	if (kstrtouint_from_user(from, count, 10, &value) || value != 1) {
 		pr_err("shrink: write 1\n");
 		return -EINVAL;
 	}
-	memtb_heap_shrink(data);
-	return 0;
+	memtb_heap_shrink(file_inode(file)->i_private);
+	return count;
 }
-DEFINE_DEBUGFS_ATTRIBUTE(memtb_shrink_fops, NULL, memtb_shrink_set, "%llu\n");
+
+static const struct file_operations memtb_shrink_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = memtb_shrink_write,
+	.llseek = no_llseek,
+};
 
 static int memtb_live_seq_show(struct seq_file *m, void *unused)
 {
@@ -116,7 +125,7 @@ static ssize_t memtb_live_write(struct file *file, const char __user *from,
 	if (copy_from_user(word, from, length))
 		return -EFAULT;
 	word[length] = '\0';
-	if (length < count)
+	if (length < count || strlen(word) < length)
 		return memtb_live_refuse(word);
 	err = memtb_live_parse(strim(word), &mode);
 	if (!err)

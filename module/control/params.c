@@ -37,6 +37,10 @@ const char * const memtb_live_mode_names[MEMTB_NR_LIVE_MODES] = {
 	[MEMTB_LIVE_DRAINING] = "draining",
 };
 
+/* A user's word in a message: not too long, and in one line. */
+#define MEMTB_WORD		"%*pE"
+#define memtb_word(word)	(int)strnlen(word, 32), word
+
 /* For messages: the names of all backends in one line. */
 static void memtb_backend_names(char *buf, size_t size)
 {
@@ -59,14 +63,15 @@ static int memtb_backend_parse(const char *word,
 	if (*backend)
 		return 0;
 	memtb_backend_names(names, sizeof(names));
-	pr_err("backend=%.32s: there is none of this name, valid are %s\n", word,
-	       names);
+	pr_err("backend=" MEMTB_WORD ": there is none of this name, valid are %s\n",
+	       memtb_word(word), names);
 	return -EINVAL;
 }
 
 int memtb_live_refuse(const char *word)
 {
-	pr_err("live=%.32s: valid are off, pass, takeover\n", word);
+	pr_err("live=" MEMTB_WORD ": valid are off, pass, takeover\n",
+	       memtb_word(word));
 	return -EINVAL;
 }
 
@@ -95,7 +100,8 @@ static int memtb_debug_parse(const char *word, unsigned int *debug)
 	return 0;
 
 invalid:
-	pr_err("debug=%.32s: valid are none, verify\n", word);
+	pr_err("debug=" MEMTB_WORD ": valid are none, verify\n",
+	       memtb_word(word));
 	return -EINVAL;
 }
 
@@ -105,8 +111,8 @@ static int memtb_number_parse(const char *name, const char *word,
 	unsigned int value;
 
 	if (kstrtouint(word, 10, &value) || value > INT_MAX) {
-		pr_err("%s=%.32s: valid are whole numbers from 0 to %d\n", name,
-		       word, INT_MAX);
+		pr_err("%s=" MEMTB_WORD ": valid are whole numbers from 0 to %d\n",
+		       name, memtb_word(word), INT_MAX);
 		return -EINVAL;
 	}
 	*number = value;

@@ -17,6 +17,15 @@ put() {
 	echo "$1" >"$2"
 }
 
+insmod_lines() {
+	insmod /memtb/memtb.ko 'backend="slob
+junk"'
+}
+
+put_nul() {
+	printf '%s\0junk' "$1" >"$2"
+}
+
 try_all() {
 	for words in backend= backend=slab backend=SLOB live=on live=draining debug=all \
 		debug=verify,x max_pages=-1 max_pages=1.5 max_pages=2147483648 \
@@ -27,11 +36,15 @@ try_all() {
 		try insmod /memtb/memtb.ko backend=null "$words"
 		try insmod /memtb/memtb.ko backend=kernel "$words"
 	done
+	try insmod_lines
 	insmod /memtb/memtb.ko backend=slob
-	for words in on draining 'takeover off' ''; do
+	for words in on draining 'takeover off' '' offoffoffoffoffoffoffoffoffoffoff; do
 		try put "$words" "$MEMTB_DEBUGFS/live"
 	done
-	try put 2 "$MEMTB_DEBUGFS/heaps/default/shrink"
+	try put_nul off "$MEMTB_DEBUGFS/live"
+	for words in 2 abc ''; do
+		try put "$words" "$MEMTB_DEBUGFS/heaps/default/shrink"
+	done
 	rmmod memtb
 	insmod /memtb/memtb.ko backend=kernel
 	try put takeover "$MEMTB_DEBUGFS/live"

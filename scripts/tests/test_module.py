@@ -13,8 +13,10 @@ CHOICES = {
     r"insmod \S+ (max|fail)_page\S*": r"valid are whole numbers from 0 to 2147483647$",
     r"insmod \S+ backend=(null|kernel) \S+":
         r"owns no pages: no live=takeover, .* slob takes them$",
-    r"put (on|draining|takeover off|) \S+/live": r"valid are off, pass, takeover$",
-    r"put 2 \S+/shrink": r"write 1$",
+    r"insmod_lines": r"=slob\\njunk: .* valid are null, kernel, slob$",
+    r"put (on|draining|takeover off|(off)*) \S+/live": r"valid are off, pass, takeover$",
+    r"put_nul off \S+/live": r"valid are off, pass, takeover$",
+    r"put (2|abc|) \S+/shrink": r"write 1$",
     r"put takeover \S+/live": r"owns no pages|takeover",
 }
 
@@ -35,7 +37,7 @@ def _tries(tmp_path_factory):
 
 
 def test_all_of_it_was_tried(tries):
-    assert len(tries) == 13 + 8 + 4 + 1 + 1
+    assert len(tries) == 13 + 8 + 1 + 6 + 3 + 1
 
 
 def test_nothing_was_accepted(tries):
