@@ -157,6 +157,17 @@ smoke_cycles() {
 	done
 }
 
+# A cache that is made after the switch is native until memtb has seen it, soon after.
+smoke_late() {
+	insmod /memtb/memtb_visitor.ko || return
+	for round in $(seq 1 50); do
+		echo 1 >/sys/module/memtb_visitor/parameters/visit || return
+		grep -q '^cache memtb_visitor_typesafe ' "$MEMTB_DEBUGFS/live" && break
+		sleep 0.1
+	done
+	rmmod memtb_visitor && [ "$round" -lt 50 ]
+}
+
 # After the switch nothing more is taken, whatever runs.
 smoke_off() {
 	echo off >"$MEMTB_DEBUGFS/live" || return
@@ -172,11 +183,15 @@ drop_caches() {
 	done
 }
 
-# A short visit: nothing in the kernel has had the time to keep an object for good, so
-# that memtb must get out altogether.
+# A short visit, with every second page refused to the heap: what it cannot serve the
+# native allocator must. Nothing in the kernel has had the time to keep an object for
+# good, so that memtb must get out altogether.
 in_and_out() {
-	load_takeover
+	load_takeover fail_page=2
 	little_work
+	fallback=$(live_value alloc_fallback)
+	check smoke_fallback [ "$fallback" -gt 0 ]
+	no_violations smoke_fallback_verify "$(live_value violations)"
 	echo off >"$MEMTB_DEBUGFS/live"
 	drop_caches
 	memtb_unload
@@ -202,7 +217,7 @@ smoke_leave() {
 }
 
 load_takeover() {
-	memtb_load "backend=$SMOKE_BACKEND" live=takeover debug=verify
+	memtb_load "backend=$SMOKE_BACKEND" live=takeover debug=verify "$@"
 }
 
 evidence() {
@@ -244,6 +259,8 @@ check smoke_modules smoke_modules
 stop_churn
 [ -z "$bare" ] || exit 0
 
+phase late
+check smoke_late smoke_late
 phase counters
 evidence
 no_violations smoke_verify "$(live_value violations)"

@@ -7,7 +7,8 @@ from . import boot, cache, kernel, module, paths, rootfs, visitor
 from .errors import MISS, UserError
 
 BARE = ["smoke_exec", "smoke_fs", "smoke_net", "smoke_modules"]
-EXPECT = ["unload", *BARE, "smoke_verify", "smoke_coverage", "smoke_check", "smoke_cycles",
+EXPECT = ["smoke_fallback", "smoke_fallback_verify", "unload", *BARE, "smoke_late",
+          "smoke_verify", "smoke_coverage", "smoke_check", "smoke_cycles",
           "smoke_cycles_verify", "smoke_off", "smoke_leave"]
 # A kernel thread has a dozen objects; a lost free in any of the loops is hundreds.
 HELD_PER_CPU = 64

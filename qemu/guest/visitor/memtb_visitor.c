@@ -3,7 +3,8 @@
  * A module that does with the kernel's allocator what modules do: caches of its
  * own (with a constructor, type-safe by RCU), the kmalloc family, bulk calls,
  * kfree_rcu.  The smoke test loads and unloads it while the kernel's allocations
- * go through memtb.  Everything is checked; a wrong byte refuses the load.
+ * go through memtb.  Everything is checked; a wrong byte refuses the load, or
+ * the write to the parameter "visit", which does all of it but the keeping again.
  */
 
 #include <linux/module.h>
@@ -150,10 +151,20 @@ static int memtb_visitor_visit(void)
 		err = memtb_visitor_bulk(memtb_visitor_plain);
 	if (!err)
 		err = memtb_visitor_constructed(memtb_visitor_typesafe);
-	if (!err)
-		err = memtb_visitor_keep();
 	return err;
 }
+
+static int memtb_visitor_again(const char *value, const struct kernel_param *kp)
+{
+	/* Also called with insmod's arguments, when there is no cache yet. */
+	return memtb_visitor_typesafe ? memtb_visitor_visit() : -EINVAL;
+}
+
+static const struct kernel_param_ops memtb_visitor_ops = {
+	.set = memtb_visitor_again,
+};
+module_param_cb(visit, &memtb_visitor_ops, NULL, 0200);
+MODULE_PARM_DESC(visit, "written: allocate and free again");
 
 static int __init memtb_visitor_init(void)
 {
@@ -169,6 +180,8 @@ static int __init memtb_visitor_init(void)
 				  SLAB_TYPESAFE_BY_RCU, memtb_visitor_ctor);
 	if (memtb_visitor_plain && memtb_visitor_typesafe)
 		err = memtb_visitor_visit();
+	if (!err)
+		err = memtb_visitor_keep();
 	if (err)
 		memtb_visitor_leave();
 	return err;
