@@ -93,7 +93,7 @@ def _lint(name, where):
 
 def step_completeness(_where):
     """No way into the allocator but the hooked ones."""
-    for name in kernel.names():
+    for name in kernel.names("takeover"):
         yield from guarded(f"completeness {name}", lambda name=name: "\n".join(
             completeness.check(kernel.flavour(name))[0]))
 
@@ -135,7 +135,7 @@ def step_kunit(where):
 
 def step_smoke(where):
     """The takeover under a few thousand execs, file systems, loopback network."""
-    for name in kernel.names():
+    for name in kernel.names("takeover"):
         yield from verb_items(where, f"smoke {name}", ["smoke", "--flavour", name])
 
 

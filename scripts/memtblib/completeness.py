@@ -40,11 +40,6 @@ INNER = {
     "free_large_kmalloc": "kfree of what is not a slab object: ours would end there",
 }
 
-# Callers that may be there for a reason other than being hooked.
-ALLOWED = {
-    ("qlink_free", "___cache_free"): "KASAN's quarantine keeps native objects only",
-}
-
 # mm/slub.c frees the nodes of a cache through a partly inlined kmem_cache_free(). That is
 # harmless as long as the takeover leaves this one cache native, so its source has to name it.
 NATIVE_CACHE = "kmem_cache_node"
@@ -150,9 +145,8 @@ def keeps_nodes_native():
 
 def allowed(call, nodes_native):
     """May this call be there though its caller is not hooked?"""
-    pair = (base(call.caller), base(call.callee))
-    return pair in ALLOWED or (nodes_native and pair[0] in NODE_OWNERS
-                               and pair[1] == "kmem_cache_free" and call.kind == "call")
+    return (nodes_native and base(call.caller) in NODE_OWNERS
+            and base(call.callee) == "kmem_cache_free" and call.kind == "call")
 
 
 def is_inner(symbol, hooked):

@@ -12,7 +12,7 @@ from .errors import BUILD_FAILED, MISS, UserError
 
 # In every flavour; the order is that of the merged file, it has no meaning otherwise.
 COMMON = ["base", "x86_64"]
-FULL = COMMON + ["slub", "fs", "net-nfs", "takeover", "test", "measure"]
+FULL = COMMON + ["slub", "fs", "net-nfs", "takeover", "test"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,18 +23,17 @@ class Flavour:
     smp: bool
     steps: int
     cpu_s: int
-    # Loads run on it; the others are for KUnit alone.
-    loads: bool = True
-    # More variables for make.
-    make: tuple = ()
+    # What QEMU boots, under the build directory: an ELF kernel is entered by PVH.
+    image: str = "vmlinux"
 
 
 FLAVOURS = {
-    "x86_64-up": Flavour(FULL + ["up"], False, 1420, 950),
-    "x86_64-smp": Flavour(FULL + ["smp"], True, 1436, 950),
-    # PVH's entry code runs before KASAN has its shadow, so it must not be instrumented.
-    "x86_64-smp-debug": Flavour(COMMON + ["smp", "test", "debug"], True, 1126, 800, loads=False,
-                                make=("KASAN_SANITIZE_enlighten.o=n",)),
+    "x86_64-up": Flavour(FULL + ["measure", "up"], False, 1420, 950),
+    "x86_64-smp": Flavour(FULL + ["measure", "smp"], True, 1436, 950),
+    "x86_64-smp-lockdep": Flavour(FULL + ["smp", "lockdep"], True, 1500, 1100),
+    # PVH's way in runs before KASAN has its shadow; that of a bzImage sets it up first.
+    "x86_64-smp-kasan": Flavour(COMMON + ["smp", "test", "kasan"], True, 1180, 800,
+                                image="arch/x86/boot/bzImage"),
 }
 
 
@@ -55,13 +54,13 @@ class KernelBuild:
 
     @property
     def vmlinux(self):
-        """The ELF kernel: what QEMU boots by PVH, and what disassembly reads."""
+        """The ELF kernel: what disassembly reads."""
         return self.dir / "vmlinux"
 
     @property
     def image(self):
-        """What the boot loader takes; microvm takes vmlinux itself."""
-        return self.vmlinux
+        """What QEMU boots."""
+        return self.dir / FLAVOURS[self.name].image
 
     @property
     def config(self):
@@ -79,14 +78,9 @@ class KernelBuild:
         return (self.dir / "include/config/kernel.release").read_text(encoding="ascii").strip()
 
 
-def names():
-    """Flavours that loads run on."""
-    return [name for name, facts in FLAVOURS.items() if facts.loads]
-
-
-def all_names():
-    """Every flavour, those that only KUnit uses included."""
-    return list(FLAVOURS)
+def names(fragment="base"):
+    """The flavours that have a fragment; "takeover" those whose kernel memtb can take over."""
+    return [name for name, facts in FLAVOURS.items() if fragment in facts.fragments]
 
 
 def jobs():
@@ -172,8 +166,8 @@ def flavour(name, kdir=None):
     wanted = merge_fragments(fragment_files(name))
     key = {"source": source.identity(tree), "config": wanted,
            "toolchain": toolchain(os.environ.get("LLVM"))}
-    if FLAVOURS[name].make:
-        key["make"] = FLAVOURS[name].make
+    if FLAVOURS[name].image != "vmlinux":
+        key["image"] = FLAVOURS[name].image
     place = cache.entry("kernel", name, key, lambda temp: _build(name, tree, wanted, temp))
     return KernelBuild(name, place.name.rsplit("-", 1)[1], place / "build", tree,
                        FLAVOURS[name].smp)
@@ -211,7 +205,7 @@ def _compile(name, tree, out, log, title):
     facts = FLAVOURS[name]
     past = cache.read_note(f"kernel-{name}", {})
     command = ["make", "-C", tree, f"O={out}", "ARCH=x86_64", f"-j{jobs()}",
-               *make_arguments(), *facts.make, "vmlinux", "modules"]
+               *make_arguments(), "vmlinux", Path(facts.image).name, "modules"]
     code, seen = progress.run(command, log, title, past.get("steps", facts.steps),
                               estimate_s=facts.cpu_s / jobs(), env=make_environment())
     if code:

@@ -10,14 +10,15 @@ HELP = "prove on vmlinux that no path into the allocator escapes the hooks"
 def add_arguments(parser):
     """The command line."""
     parser.add_argument("flavour", nargs="*", metavar="FLAVOUR",
-                        help=f"one or more of: {', '.join(kernel.names())} (default: all)")
+                        help=f"one or more of: {', '.join(kernel.names('takeover'))} "
+                        "(default: all)")
     parser.add_argument("--list", action="store_true", help="list every call that was judged")
 
 
 def main(args):
     """Check each flavour."""
     bad = 0
-    for name in args.flavour or kernel.names():
+    for name in args.flavour or kernel.names("takeover"):
         found, seen = completeness.check(kernel.flavour(name))
         for call in sorted(seen, key=lambda call: (call.callee, call.caller)) if args.list else []:
             print(f"{name}: {call.kind} {call.caller} -> {call.callee}")

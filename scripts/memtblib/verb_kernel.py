@@ -9,8 +9,7 @@ HELP = "build the guest kernels (cached; KDIR= takes your own tree)"
 def add_arguments(parser):
     """The command line."""
     parser.add_argument("flavour", nargs="*", metavar="FLAVOUR",
-                        help=f"one or more of: {', '.join(kernel.all_names())} "
-                        f"(default: {' '.join(kernel.names())})")
+                        help=f"one or more of: {', '.join(kernel.names())} (default: all)")
 
 
 def main(args):

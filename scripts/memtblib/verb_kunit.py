@@ -13,7 +13,7 @@ HELP = "run the KUnit suites in a guest"
 def add_arguments(parser):
     """The command line."""
     parser.add_argument("--flavour", default="x86_64-up",
-                        help=f"kernel: {', '.join(kernel.all_names())} (default x86_64-up)")
+                        help=f"kernel: {', '.join(kernel.names())} (default x86_64-up)")
     parser.add_argument("--results", type=Path, default=paths.RESULTS, metavar="DIR")
     parser.add_argument("--json", action="store_true", help="every test's status as JSON")
 

@@ -10,8 +10,7 @@ HELP = "build memtb.ko and memtb_kunit.ko for the guest kernels (cached)"
 def add_arguments(parser):
     """The command line."""
     parser.add_argument("flavour", nargs="*", metavar="FLAVOUR",
-                        help=f"one or more of: {', '.join(kernel.all_names())} "
-                        f"(default: {' '.join(kernel.names())})")
+                        help=f"one or more of: {', '.join(kernel.names())} (default: all)")
     parser.add_argument("--check", action="store_true", help="run sparse over every file, too")
     parser.add_argument("-W", dest="w", type=int, choices=[0, 1, 2], default=1,
                         help="kbuild's W= (default 1)")

@@ -11,7 +11,7 @@ HELP = "everyday work in a guest whose kernel lives on a backend (takeover, veri
 def add_arguments(parser):
     """The command line."""
     parser.add_argument("--flavour", default="x86_64-up",
-                        help=f"kernel: {', '.join(kernel.names())} (default x86_64-up)")
+                        help=f"kernel: {', '.join(kernel.names('takeover'))} (default x86_64-up)")
     parser.add_argument("--backend", default="slob", help="default slob")
     parser.add_argument("--execs", type=int, default=3000, help="processes (default 3000)")
     parser.add_argument("--cycles", type=int, default=5, help="on/off cycles (default 5)")

@@ -21,19 +21,24 @@ CHOICES = {
 }
 
 
-@pytest.fixture(scope="module", name="tries")
-def _tries(tmp_path_factory):
-    """[(command, status, lines of the log)] of a guest."""
-    flavour = kernel.flavour("x86_64-up")
-    files = {"/memtb/job": paths.QEMU / "guest" / "job-refuse.sh",
-             "/memtb/memtb.ko": module.build(flavour).memtb_ko}
+def said(name, job, where):
+    """[(command, status, lines of the log)] of a guest with this kernel and job."""
+    flavour = kernel.flavour(name)
+    files = {"/memtb/job": job, "/memtb/memtb.ko": module.build(flavour).memtb_ko}
     outcome = boot.run(boot.Job(
         flavour=flavour, job="/memtb/job", rootfs=[rootfs.busybox()], files=files,
-        expect=["unload"], results_root=tmp_path_factory.mktemp("results")))
+        expect=["unload"], results_root=where))
     assert outcome.verdict == "PASS", outcome.reasons
     text = outcome.files["said"].read_text()
     return [(command, int(status), re.findall("^log: (.*)", log, re.M)) for command, status, log in
             re.findall(r"^try: (.*)\nstatus: (\d+)\n((?:log: .*\n)*)", text, re.M)]
+
+
+@pytest.fixture(scope="module", name="tries")
+def _tries(tmp_path_factory):
+    """What was said on UP."""
+    return said("x86_64-up", paths.QEMU / "guest" / "job-refuse.sh",
+                tmp_path_factory.mktemp("results"))
 
 
 def test_all_of_it_was_tried(tries):
@@ -51,3 +56,19 @@ def test_each_was_told_the_valid_choices_in_one_line(tries):
         wanted = [line for pattern, line in CHOICES.items() if re.fullmatch(pattern, command)]
         assert len(wanted) == 1, command
         assert len(said) == 1 and re.search(wanted[0], said.pop()), (command, log)
+
+
+def test_a_kernel_with_kasan_cannot_be_taken_over(tmp_path):
+    job = b"""#!/bin/sh
+. /memtb/lib.sh
+dmesg -c >/dev/null
+insmod /memtb/memtb.ko live=takeover
+printf 'try: insmod\\nstatus: %d\\n' $? >/tmp/said
+dmesg | sed -n 's/.*memtb: /log: /p' >>/tmp/said
+send_file said /tmp/said
+memtb_load
+memtb_unload
+"""
+    (_, status, log), = said("x86_64-smp-kasan", job, tmp_path)
+    assert status
+    assert "no KASAN" in {line for line in log if "out-of-tree" not in line}.pop()
