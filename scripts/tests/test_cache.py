@@ -15,9 +15,11 @@ from memtblib.errors import UserError
 
 SCRIPTS = Path(__file__).resolve().parents[1]
 BUILDER = """
-import sys, time
+import signal, sys, time
 sys.path.insert(0, sys.argv[1])
 from memtblib import cache
+# The background jobs of a shell, these tests perhaps among them, are born deaf to it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 def build(temp):
     (temp / "half").write_text("x")
     with open(sys.argv[2], "a") as log:
