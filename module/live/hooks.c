@@ -387,26 +387,23 @@ static struct memtb_hook memtb_hooks[MEMTB_NR_HOOKS] = {
 static int memtb_hook_install(struct memtb_hook *hook)
 {
 	int err = ftrace_set_filter_ip(&hook->ops, (unsigned long)hook->native,
-				       0, 0);
+				       0, 1);
 
 	if (err) {
 		pr_err("live: %s cannot be traced (%d)\n", hook->symbol, err);
 		return err;
 	}
 	err = register_ftrace_function(&hook->ops);
-	if (err) {
-		pr_err("live: %s cannot be hooked (%d)\n", hook->symbol, err);
-		ftrace_free_filter(&hook->ops);
-	}
+	if (err)
+		pr_err("live: %s cannot be hooked (%d): kernel.ftrace_enabled has to be 1, and nobody else may redirect it\n",
+		       hook->symbol, err);
 	return err;
 }
 
 static void memtb_hooks_remove_first(unsigned int nr)
 {
-	while (nr--) {
+	while (nr--)
 		unregister_ftrace_function(&memtb_hooks[nr].ops);
-		ftrace_free_filter(&memtb_hooks[nr].ops);
-	}
 }
 
 /* Every entry point of the table, or none. */
@@ -438,6 +435,18 @@ int memtb_hooks_install(unsigned long (*lookup)(const char *symbol))
 void memtb_hooks_remove(void)
 {
 	memtb_hooks_remove_first(MEMTB_NR_HOOKS);
+}
+
+/*
+ * Once, in the end: what ftrace_free_filter() has freed stays in the ops, and
+ * the next filter that is set would use it.
+ */
+void memtb_hooks_exit(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < MEMTB_NR_HOOKS; i++)
+		ftrace_free_filter(&memtb_hooks[i].ops);
 }
 
 /* ---- counters ---- */

@@ -73,6 +73,7 @@ static inline bool memtb_live_owns(const void *obj)
 /* hooks.c */
 int memtb_hooks_install(unsigned long (*lookup)(const char *symbol));
 void memtb_hooks_remove(void);
+void memtb_hooks_exit(void);
 void memtb_hooks_count(u64 taken[2], u64 native[2]);
 void memtb_hooks_show(struct seq_file *m);
 

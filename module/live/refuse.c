@@ -22,7 +22,7 @@ int memtb_live_set(enum memtb_live_mode mode)
 {
 	if (mode == MEMTB_LIVE_OFF)
 		return 0;
-	pr_err("live: needs x86_64, Linux 6.1, CONFIG_SLUB, FUNCTION_TRACER, DYNAMIC_FTRACE, KPROBES, KALLSYMS_ALL, and no KASAN\n");
+	pr_err("live: needs x86_64, Linux 6.1, CONFIG_SLUB, DYNAMIC_FTRACE_WITH_ARGS, KPROBES, KALLSYMS_ALL, and no KASAN\n");
 	return -EOPNOTSUPP;
 }
 

@@ -267,7 +267,11 @@ static void memtb_live_forget_all(void)
 static unsigned long memtb_live_symbol(const char *symbol)
 {
 	static unsigned long (*lookup)(const char *name);
-	struct kprobe kp = { .symbol_name = "kallsyms_lookup_name" };
+	/* Only its address is wanted: the probe is never armed. */
+	struct kprobe kp = {
+		.symbol_name = "kallsyms_lookup_name",
+		.flags = KPROBE_FLAG_DISABLED,
+	};
 
 	if (!lookup) {
 		if (register_kprobe(&kp))
@@ -591,5 +595,6 @@ void memtb_live_exit(void)
 {
 	memtb_live_set(MEMTB_LIVE_OFF);
 	cancel_delayed_work_sync(&memtb_live_drainer);
+	memtb_hooks_exit();
 	free_percpu(memtb_live.cpu);
 }

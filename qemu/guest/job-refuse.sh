@@ -46,6 +46,18 @@ try_all() {
 		try put "$words" "$MEMTB_DEBUGFS/heaps/default/shrink"
 	done
 	rmmod memtb
+	insmod /memtb/memtb.ko backend=slob
+	echo 0 >/proc/sys/kernel/ftrace_enabled
+	for words in takeover pass takeover; do
+		try put "$words" "$MEMTB_DEBUGFS/live"
+	done
+	echo 1 >/proc/sys/kernel/ftrace_enabled
+	# What was refused must not have spoilt what is allowed.
+	for words in pass off takeover; do
+		echo "$words" >"$MEMTB_DEBUGFS/live" || echo "try: $words after all"
+	done
+	memtb_drain 20
+	rmmod memtb
 	insmod /memtb/memtb.ko backend=kernel
 	try put takeover "$MEMTB_DEBUGFS/live"
 	rmmod memtb
