@@ -61,6 +61,11 @@ struct memtb_heap *memtb_heap_create(const struct memtb_backend *backend,
 	strscpy(heap->name, name, sizeof(heap->name));
 	INIT_LIST_HEAD(&heap->caches);
 	mutex_init(&heap->lock);
+	/*
+	 * The live heap's is taken inside slab_mutex; a heap whose objects are
+	 * the kernel's own calls the kernel, which takes slab_mutex, inside it.
+	 */
+	lockdep_set_subclass(&heap->lock, !!(backend->flags & MEMTB_OWNS_PAGES));
 
 	err = memtb_stats_init(heap);
 	if (err)
