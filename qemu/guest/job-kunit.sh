@@ -8,6 +8,7 @@ say() {
 	echo "memtb-kunit: $1" >/dev/kmsg
 }
 
+[ ! -e /sys/kernel/debug/kcsan ] || echo on >/sys/kernel/debug/kcsan
 memtb_load backend=null
 phase kunit
 say begin

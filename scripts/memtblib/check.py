@@ -118,7 +118,8 @@ def junit_items(root, log):
         bad = [part for part in case if part.tag in ("failure", "error")]
         if bad:
             name = f"host test {case.get('classname')}::{case.get('name')}"
-            yield Item(name, False, (bad[0].get("message") or "").splitlines()[0], str(log))
+            yield Item(name, False, (bad[0].get("message") or "no message").splitlines()[0],
+                       str(log))
         elif case.find("skipped") is None:
             passed += 1
     if not passed:

@@ -34,6 +34,8 @@ FLAVOURS = {
     # PVH's way in runs before KASAN has its shadow; that of a bzImage sets it up first.
     "x86_64-smp-kasan": Flavour(COMMON + ["smp", "test", "kasan"], True, 1180, 800,
                                 image="arch/x86/boot/bzImage"),
+    "x86_64-smp-kcsan": Flavour(COMMON + ["smp", "test", "kcsan"], True, 1180, 800,
+                                image="arch/x86/boot/bzImage"),
 }
 
 
@@ -51,6 +53,14 @@ class KernelBuild:
     def cpus(self):
         """Processors of a guest, unless a job wants more: two show what SMP breaks."""
         return 2 if self.smp else 1
+
+    @property
+    def max_cpus(self):
+        """What the kernel can use."""
+        if not self.smp:
+            return 1
+        values = parse_config(self.config.read_text(encoding="utf-8"))
+        return int(values["CONFIG_NR_CPUS"])
 
     @property
     def vmlinux(self):
@@ -147,7 +157,9 @@ def make_arguments():
 def make_environment():
     """The caller's environment without what would leak into a kernel build."""
     leaks = ("KDIR", "O", "M", "W", "C", "V", "LLVM", "ARCH", "CROSS_COMPILE", "MAKEFLAGS",
-             "MFLAGS", "MAKELEVEL", "KCFLAGS", "KBUILD_OUTPUT", "KCONFIG_ALLCONFIG", "CHECK")
+             "MFLAGS", "MAKELEVEL", "KCFLAGS", "KCPPFLAGS", "KAFLAGS", "KBUILD_OUTPUT",
+             "KBUILD_CHECKSRC", "KBUILD_EXTRA_WARN", "KBUILD_MODPOST_WARN", "KCONFIG_CONFIG",
+             "KCONFIG_ALLCONFIG", "CHECK")
     env = {name: value for name, value in os.environ.items() if name not in leaks}
     env.update(CCACHE_DIR=str(cache.root() / "ccache"), LC_ALL="C")
     return env

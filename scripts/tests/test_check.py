@@ -2,11 +2,12 @@
 """memtb check: a failure or a step that cannot run is never lost."""
 
 import io
+import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from memtblib import check, paths
+from memtblib import check, completeness, kernel, lint, module, paths, progress
 from memtblib.errors import UserError
 
 
@@ -98,3 +99,110 @@ def test_host_tests_that_all_skip_are_a_failure():
 def test_directories_are_never_shared(monkeypatch, tmp_path):
     monkeypatch.setattr(paths, "RESULTS", tmp_path)
     assert len({check.new_directory() for _ in range(3)}) == 3
+
+
+FLAVOURS = {name: kernel.Flavour(fragments, False, 1, 1) for name, fragments in
+            {"one": ["base", "takeover"], "two": ["base"], "three": ["base", "takeover"]}.items()}
+
+
+@pytest.fixture(name="builds")
+def _builds(monkeypatch, tmp_path):
+    """Three flavours, two of which can be taken over; nothing is built or booted, all is good."""
+    asked = []
+
+    def build(flavour, w=0, check=False):
+        asked.append((flavour, w, check))
+        return module.ModuleBuild(tmp_path, [])
+
+    def verb_items(_where, label, words):
+        asked.append(words)
+        yield check.Item(label, True)
+    monkeypatch.setattr(kernel, "FLAVOURS", FLAVOURS)
+    monkeypatch.setattr(kernel, "flavour", lambda name: name)
+    monkeypatch.setattr(module, "build", build)
+    monkeypatch.setattr(completeness, "check", lambda _: ([], ["seen"]))
+    monkeypatch.setattr(check, "verb_items", verb_items)
+    return asked
+
+
+def lines(step, where):
+    """[(name, passed)] of a step."""
+    return [(item.name, item.passed) for item in step(where)]
+
+
+@pytest.mark.parametrize("step, names", [
+    (check.step_kernels, ["kernel one", "kernel two", "kernel three"]),
+    (check.step_modules, [f"modules {name} {how}" for name in ("one", "two", "three")
+                          for how in ("W=1", "sparse")]),
+    (check.step_completeness, ["completeness one", "completeness three"]),
+    (check.step_kunit, ["kunit one", "kunit two", "kunit three"]),
+    (check.step_smoke, ["smoke one", "smoke three"]),
+])
+def test_a_step_goes_over_all_flavours_that_it_is_for(builds, tmp_path, step, names):
+    assert lines(step, tmp_path) == [(name, True) for name in names]
+
+
+@pytest.mark.parametrize("step, verb, names", [
+    (check.step_kunit, "kunit", FLAVOURS), (check.step_smoke, "smoke", ["one", "three"])])
+def test_a_verb_is_told_its_flavour(builds, tmp_path, step, verb, names):
+    lines(step, tmp_path)
+    assert builds == [[verb, "--flavour", name] for name in names]
+
+
+def test_modules_are_built_with_warnings_and_with_sparse(builds, tmp_path):
+    lines(check.step_modules, tmp_path)
+    assert builds == [(name, 1, sparse) for name in FLAVOURS for sparse in (False, True)]
+
+
+def test_one_escape_is_a_failure(builds, monkeypatch, tmp_path):
+    monkeypatch.setattr(completeness, "check", lambda name: (["x"] if name == "one" else [], [1]))
+    assert lines(check.step_completeness, tmp_path) == [
+        ("completeness one", False), ("completeness three", True)]
+
+
+def test_one_warning_of_a_module_is_a_failure(builds, monkeypatch, tmp_path):
+    warning = "module/x.c:1: warning: y"
+    monkeypatch.setattr(module, "build", lambda name, w, check: module.ModuleBuild(
+        tmp_path, [warning] if name == "two" and check else []))
+    failed, = (item for item in check.step_modules(tmp_path) if not item.passed)
+    assert failed.name == "modules two sparse" and warning in failed.reason
+    assert (tmp_path / "modules-two-sparse.log").read_text() == warning + "\n"
+
+
+def test_one_complaint_of_a_linter_is_a_failure(monkeypatch, tmp_path):
+    monkeypatch.setattr(lint, "LINTERS", {"a": lambda: [], "b": lambda: ["x.c:1: y"]})
+    good_item, bad_item = check.step_lint(tmp_path)
+    assert good_item == check.Item("lint a", True)
+    assert not bad_item.passed and "x.c:1: y" in bad_item.reason
+    assert (tmp_path / "lint-b.log").read_text() == "x.c:1: y\n"
+
+
+def test_what_raises_is_a_failed_item_and_the_next_still_comes(builds, monkeypatch, tmp_path):
+    def broken(*_, **__):
+        raise UserError("no compiler")
+    item, = check.guarded("x", broken)
+    assert item == check.Item("x", False, "no compiler")
+    monkeypatch.setattr(kernel, "flavour", broken)
+    for step in (check.step_kernels, check.step_modules, check.step_completeness):
+        found = list(step(tmp_path))
+        assert len(found) > 1 and not any(item.passed for item in found)
+
+
+@pytest.mark.parametrize("reason, passed", [(None, True), ("", True), ("wrong", False)])
+def test_what_a_function_says_is_the_reason(reason, passed):
+    assert list(check.guarded("x", lambda: reason)) == [check.Item("x", passed, reason or "")]
+
+
+def test_host_tests_that_leave_no_report_are_a_failure(monkeypatch, tmp_path):
+    monkeypatch.setattr(progress, "run", lambda *_, **__: (0, 0))
+    assert lines(check.step_host_tests, tmp_path) == [("host tests", False)]
+
+
+def test_the_steps_are_those_of_the_documentation():
+    page = (paths.CHECKOUT / "Documentation" / "testing.rst").read_text()
+    table = re.search(r"^=+  =+\nstep .*?\n=+  =+\n(.*?)^=+  =+\n", page, re.S | re.M).group(1)
+    assert re.findall(r"^``([a-z-]+)``", table, re.M) == list(check.STEPS)
+    assert list(check.STEPS) == ["setup", "kernels", "modules", "lint", "completeness",
+                                 "host-tests", "kunit", "smoke"]
+    for name, step in check.STEPS.items():
+        assert step.__name__ == "step_" + name.replace("-", "_")

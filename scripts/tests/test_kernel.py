@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """Fragments, the check of wanted against got, and own trees."""
 
+from pathlib import Path
+
 import pytest
 
-from memtblib import kernel, source
-from memtblib.errors import UserError
+from memtblib import kernel, progress, source
+from memtblib.errors import BUILD_FAILED, UserError
 
 
 def test_dropped_reports_every_difference():
@@ -89,3 +91,92 @@ def test_missing_source_package_says_what_to_run(monkeypatch, own_cache):
     monkeypatch.delenv("KDIR", raising=False)
     with pytest.raises(UserError, match="memtb setup"):
         source.linux("0.0")
+
+
+def build(smp):
+    """A kernel that was never built."""
+    return kernel.KernelBuild("x86_64-up", "k", Path("/k/build"), Path("/s"), smp)
+
+
+@pytest.mark.parametrize("smp, cpus", [(False, 1), (True, 2)])
+def test_a_guest_has_two_processors_where_the_kernel_can(smp, cpus):
+    assert build(smp).cpus == cpus
+
+
+@pytest.mark.parametrize("image", ["vmlinux", "arch/x86/boot/bzImage"])
+def test_where_the_parts_of_a_kernel_are(monkeypatch, image):
+    facts = kernel.Flavour(["base"], False, 1, 1, image=image)
+    monkeypatch.setattr(kernel, "FLAVOURS", {"x86_64-up": facts})
+    one = build(False)
+    assert one.image == Path("/k/build") / image and one.vmlinux == Path("/k/build/vmlinux")
+    assert one.config == Path("/k/build/.config") and one.wanted == Path("/k/wanted.config")
+
+
+@pytest.fixture(name="kconfig")
+def _kconfig(tmp_path, monkeypatch):
+    """kconfig(config that comes out, exit code): runs configure(); what make was told."""
+    told = []
+
+    def configure(got, code=0):
+        def run(command, log, _title, env=None):
+            told.append((command, env))
+            log.write_text("Kconfig:1: error: no such thing\n")
+            (tmp_path / ".config").write_text(got)
+            return code, 0
+        monkeypatch.setattr(progress, "run", run)
+        wanted = tmp_path / "wanted.config"
+        wanted.write_text("CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_C=8\n")
+        kernel.configure(Path("/tree"), tmp_path, wanted, tmp_path / "log", "kernel x")
+        return told[-1]
+    return configure
+
+
+@pytest.mark.parametrize("got, line", [
+    ("CONFIG_C=8\n", "CONFIG_A: wanted y, got n"),
+    ("CONFIG_A=m\nCONFIG_C=8\n", "CONFIG_A: wanted y, got m"),
+    ("CONFIG_A=y\nCONFIG_B=y\nCONFIG_C=8\n", "CONFIG_B: wanted n, got y"),
+    ("CONFIG_A=y\nCONFIG_C=16\n", "CONFIG_C: wanted 8, got 16"),
+])
+def test_a_kernel_for_which_kconfig_dropped_something_is_not_built(kconfig, got, line):
+    with pytest.raises(UserError, match=line) as caught:
+        kconfig(got)
+    assert caught.value.code == BUILD_FAILED
+
+
+def test_a_kernel_that_got_all_it_wanted_is_configured(kconfig, tmp_path):
+    command, env = kconfig("CONFIG_A=y\nCONFIG_C=8\nCONFIG_MORE=y\n")
+    assert command[-1] == "allnoconfig" and f"O={tmp_path}" in command
+    assert env["KCONFIG_ALLCONFIG"] == str(tmp_path / "wanted.config")
+
+
+def test_a_failed_configuration_says_why(kconfig):
+    with pytest.raises(UserError, match="no such thing") as caught:
+        kconfig("CONFIG_A=y\nCONFIG_C=8\n", code=2)
+    assert caught.value.code == BUILD_FAILED
+
+
+@pytest.mark.parametrize("name", [
+    "KDIR", "O", "M", "W", "C", "V", "LLVM", "ARCH", "CROSS_COMPILE", "MAKEFLAGS", "MFLAGS",
+    "MAKELEVEL", "KCFLAGS", "KBUILD_OUTPUT", "KCONFIG_ALLCONFIG", "CHECK"])
+def test_the_callers_variables_do_not_leak_into_a_kernel_build(monkeypatch, name):
+    monkeypatch.setenv(name, "x")
+    assert name not in kernel.make_environment()
+
+
+def test_the_rest_of_the_environment_is_handed_on(monkeypatch, own_cache):
+    monkeypatch.setenv("MEMTB_TRY", "x")
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    env = kernel.make_environment()
+    assert env["MEMTB_TRY"] == "x" and env["LC_ALL"] == "C"
+    assert env["CCACHE_DIR"] == str(own_cache / "ccache")
+
+
+@pytest.mark.parametrize("llvm, compiler", [("", "gcc"), ("1", "clang")])
+def test_what_every_make_is_told(monkeypatch, llvm, compiler):
+    monkeypatch.setenv("LLVM", llvm)
+    monkeypatch.setenv("V", "1")
+    assert kernel.make_arguments() == [
+        "KBUILD_BUILD_TIMESTAMP=2020-01-01", "KBUILD_BUILD_USER=memtb",
+        "KBUILD_BUILD_HOST=memtb", "KBUILD_BUILD_VERSION=1", "LOCALVERSION=",
+        f"CC=ccache {compiler}", f"HOSTCC=ccache {compiler}",
+        *(["LLVM=1"] if llvm else []), "V=1"]
