@@ -66,6 +66,8 @@ memtb_load() {
 # memtb_drain SECONDS: off, then wait until the last object is home and the hooks are out.
 memtb_drain() {
 	[ "$(live_value mode)" = off ] || echo off >"$MEMTB_DEBUGFS/live"
+	# The channel frees the buffer of a line when the next one is written.
+	phase unload
 	drain_left=$(($1 * 5))
 	while [ "$(live_value mode)" != off ]; do
 		[ "$drain_left" -gt 0 ] || return 1
@@ -76,7 +78,6 @@ memtb_drain() {
 
 # memtb_unload [SECONDS]: drain and remove; a result either way, with what is still out.
 memtb_unload() {
-	phase unload
 	if memtb_drain "${1:-20}" && rmmod memtb; then
 		result unload pass
 	else
@@ -100,8 +101,14 @@ scan_kmemleak() {
 	[ "$leaks" = 0 ] || send_file kmemleak /sys/kernel/debug/kmemleak
 }
 
-# What init says at the end of every run.
+# may_stay MODULE...: what the job leaves loaded on purpose.
+may_stay() {
+	fact may-stay "$*"
+}
+
+# What init says at the end of every run, the last of it on the console.
 epilogue() {
+	echo '<1>memtb-guest: end' >/dev/kmsg
 	scan_kmemleak
 	fact taint "$(cat /proc/sys/kernel/tainted)"
 	left=$(sed -n 's/^\(memtb[a-z_]*\) .*/\1/p' /proc/modules | tr '\n' ' ')

@@ -19,6 +19,8 @@ QUIET_S = 15
 POLL_S = 0.05
 ROOM_BYTES = 8 << 20
 FLOOD_BYTES = 64 << 20
+# Below it the kernel has no room for an initramfs, and says nothing.
+LEAST_MB = 48
 
 
 @dataclasses.dataclass
@@ -205,10 +207,15 @@ def check(job):
     """Refuse a job that cannot be meant."""
     if job.mode not in qemu.MODES:
         raise UserError(f"no mode '{job.mode}' (choose from {', '.join(qemu.MODES)})", MISS)
-    if job.cpus < 1 or job.memory_mb < 1:
-        raise UserError("a guest has at least 1 processor and 1 MB", MISS)
-    if job.cpus > 1 and not job.flavour.smp:
-        raise UserError(f"{job.flavour.name} is a kernel for one processor, not {job.cpus}", MISS)
+    most = job.flavour.max_cpus
+    if not 1 <= job.cpus <= most:
+        some = "one processor" if most == 1 else f"1 to {most} processors"
+        raise UserError(f"{job.flavour.name} is a kernel for {some}, not {job.cpus}", MISS)
+    if job.memory_mb < LEAST_MB:
+        raise UserError(f"a guest has at least {LEAST_MB} MB", MISS)
+    for phase, seconds in job.timeouts.items():
+        if not 0 < seconds < float("inf"):
+            raise UserError(f"phase {phase}: {seconds} is no number of seconds above 0", MISS)
     if str(job.job) not in map(str, job.files) and not job.rootfs:
         raise UserError(f"the guest has no {job.job}", MISS)
     qemu.version(qemu.facts(job.arch)["qemu"])

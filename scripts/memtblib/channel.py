@@ -18,6 +18,7 @@ import dataclasses
 import re
 
 HELLO = "memtb-guest 1"
+SIZE = re.compile(r"[0-9]{1,12}$")
 STATUSES = ("pass", "fail", "skip", "done")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*$")
 
@@ -121,7 +122,7 @@ class Parser:
         return True
 
     def _on_file(self, words):
-        if len(words) != 2 or not NAME.match(words[0]) or not words[1].isdecimal():
+        if len(words) != 2 or not NAME.match(words[0]) or not SIZE.match(words[1]):
             return False
         if words[0] in self.message.files:
             return False

@@ -14,7 +14,7 @@ from .errors import MISS, UserError
 
 # What the person at the keyboard can mend; anything else is shown with its traceback.
 QUIET = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EEXIST, errno.ENOENT,
-         errno.ENOTDIR, errno.EISDIR)
+         errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG)
 
 
 class Parser(argparse.ArgumentParser):

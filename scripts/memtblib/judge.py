@@ -23,6 +23,11 @@ MISS_ENDS = {
     "interrupted": "interrupted",
 }
 TIMEOUT_ENDS = ("timeout", "overall", "flood")
+# What job.json and end.json must say for a run to be one.
+JOB_KEYS = {"title", "expect", "allow_taint", "config_dropped", "kmemleak"}
+END_KEYS = {"how", "phase", "returncode"}
+# The last line that init has the kernel print.
+CONSOLE_END = b"memtb-guest: end"
 SHOWN_SPLATS = 8
 
 
@@ -48,8 +53,8 @@ class Case:
 
     def __init__(self, place):
         self.place = Path(place)
-        self.job = results.read_json(self.place / results.JOB)
-        self.end = results.read_json(self.place / results.END)
+        self.job = results.read_record(self.place / results.JOB, JOB_KEYS)
+        self.end = results.read_record(self.place / results.END, END_KEYS)
         self.said = channel.parse(self._read(results.CHANNEL))
         self.console = self._read(results.CONSOLE)
         self.evidence = []
@@ -78,10 +83,15 @@ class Case:
         how, code = self.end["how"], self.end.get("returncode")
         if how in MISS_ENDS:
             self.add("MISS", how, MISS_ENDS[how] + _detail(self.end))
-        elif how == "exit" and code is not None and code < 0:
+        elif how != "exit":
+            if how not in TIMEOUT_ENDS:
+                self.add("MISS", "no-run", f"{results.END} tells of no end that there is: {how}")
+        elif not isinstance(code, int):
+            self.add("MISS", "no-run", f"{results.END} has no exit status of QEMU")
+        elif code < 0:
             self.add("MISS", "qemu-killed", f"QEMU was killed by signal {-code} in phase "
                      f"{self.end['phase']}, not by this run")
-        elif how == "exit" and code:
+        elif code:
             self.add("MISS", "qemu-failed", f"QEMU ended with status {code}: "
                      + self._read(results.QEMU_LOG).decode(errors="replace").strip()[-400:])
         if self.job["config_dropped"]:
@@ -126,8 +136,21 @@ class Case:
             died = self.said.facts.get("died", "no message")
             self.add("FAIL", "job-failed", "the job ended with status "
                      f"{self.said.facts.get('job-exit', 'unknown')}: {died}")
+        if CONSOLE_END not in self.console:
+            self.add("FAIL", "no-scan", f"{results.CONSOLE} does not reach the guest's end: "
+                     "trouble may be missing")
         self._taint()
+        self._modules()
         self._kmemleak()
+
+    def _modules(self):
+        value = self.said.facts.get("modules-left")
+        if value is None:
+            self.add("FAIL", "no-scan", "nobody looked for modules left behind")
+            return
+        left = set(value.split()) - {"none"} - set(self.said.facts.get("may-stay", "").split())
+        if left:
+            self.add("FAIL", "unload", f"still loaded at the end: {' '.join(sorted(left))}")
 
     def _taint(self):
         value = self.said.facts.get("taint", "")
@@ -196,6 +219,11 @@ class Case:
         cause = next((cause for word, cause, _ in ranked if word == verdict), "none")
         return Verdict(verdict, cause, [reason for _, _, reason in ranked], self.said.results,
                        self.said.facts, (self.end or {}).get("phase_seconds", {}))
+
+
+def worst(verdicts):
+    """Of several verdicts the one that counts."""
+    return next((word for word in ORDER if word in verdicts), "PASS")
 
 
 def _detail(end):

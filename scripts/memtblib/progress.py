@@ -60,8 +60,9 @@ class Progress:
         elapsed = self.elapsed()
         if done and total and done >= total // 20:
             return max(0.0, elapsed * (total - done) / done)
-        if self.estimate_s:
-            return max(0.0, self.estimate_s - elapsed)
+        # Nothing is better than a nought that stays.
+        if self.estimate_s and self.estimate_s > elapsed:
+            return self.estimate_s - elapsed
         return None
 
     def _put(self, text, last):

@@ -69,7 +69,8 @@ def kernel_arguments(job, config):
         words += ["watchdog_thresh=60"]
     if "CONFIG_DETECT_HUNG_TASK=y" in config:
         words += ["sysctl.kernel.hung_task_timeout_secs=600"]
-    return words + shlex.split(job.append)
+    # As it is: quotes in it are the kernel's to read.
+    return words + ([job.append] if job.append else [])
 
 
 def command(job, config, accel):

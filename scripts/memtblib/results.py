@@ -44,6 +44,12 @@ def read_json(path):
         return None
 
 
+def read_record(path, keys):
+    """An object that has all of the keys, or None."""
+    value = read_json(path)
+    return value if isinstance(value, dict) and keys <= value.keys() else None
+
+
 def _git(*words):
     result = subprocess.run(["git", "-C", str(paths.CHECKOUT), *words], capture_output=True,
                             text=True, errors="replace", check=False)

@@ -192,8 +192,7 @@ class Race:
 
 def verdict_of(outcomes):
     """The worst verdict of all guests."""
-    words = [outcome.verdict for outcome in outcomes.values()]
-    return next((word for word in judge.ORDER if word in words), "PASS")
+    return judge.worst([outcome.verdict for outcome in outcomes.values()])
 
 
 def exit_code_of(outcomes):

@@ -17,12 +17,11 @@ def add_arguments(parser):
 
 def main(args):
     """The worst of all verdicts is the exit code."""
-    codes = []
+    verdicts = []
     for place in args.directory:
         if not place.is_dir():
             raise UserError(f"memtb judge: {place} is not a directory")
         outcome = boot.outcome(place, judge.judge(place))
         verb_boot.show(outcome, args.json)
-        codes.append(outcome.exit_code)
-    # The order of the codes is that of their weight, but for SKIP.
-    return max(codes, key=lambda code: (code != 4, code))
+        verdicts.append(outcome.verdict)
+    return judge.EXIT_CODES[judge.worst(verdicts)]

@@ -12,8 +12,10 @@ def add_arguments(parser):
     """The command line."""
     parser.add_argument("--flavour", default="x86_64-up",
                         help=f"kernel: {', '.join(kernel.names('takeover'))} (default x86_64-up)")
-    parser.add_argument("--backend", default="slob", help="default slob")
-    parser.add_argument("--execs", type=int, default=3000, help="processes (default 3000)")
+    parser.add_argument("--backend", default="slob",
+                        help=f"one of: {', '.join(smoke.BACKENDS)} (default slob)")
+    parser.add_argument("--execs", type=int, default=3000,
+                        help=f"processes, at least {smoke.CHUNKS} (default 3000)")
     parser.add_argument("--cycles", type=int, default=5, help="on/off cycles (default 5)")
     parser.add_argument("--bare", action="store_true",
                         help="the work without memtb: tries the test itself")

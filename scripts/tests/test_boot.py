@@ -2,12 +2,14 @@
 """Guests that go wrong in every way that there is: the right verdict, in bounded time."""
 
 import os
+import re
 import signal
 import subprocess
+import textwrap
 import time
 
 import pytest
-from memtblib import boot, errors, kernel, results, rootfs
+from memtblib import boot, errors, kernel, module, paths, results, rootfs
 
 HEAD = "#!/bin/sh\n. /memtb/lib.sh\n"
 QUICK = {"boot": 60, "job": 30, "end": 20}
@@ -21,10 +23,11 @@ def _flavour():
 @pytest.fixture(name="guest")
 def _guest(flavour, tmp_path):
     """guest(lines of the job, **fields of boot.Job): the Outcome."""
-    def run(*lines, on_progress=None, **more):
+    def run(*lines, on_progress=None, modules=None, **more):
         script = (HEAD + "\n".join(lines) + "\n").encode()
+        built = {"/memtb/memtb.ko": module.build(modules).memtb_ko} if modules else {}
         fields = {"timeouts": QUICK, "results_root": tmp_path / "results", "memory_mb": 128,
-                  "files": {"/memtb/job": script}, **more}
+                  "files": {"/memtb/job": script, **built}, **more}
         return boot.run(boot.Job(flavour=flavour, job="/memtb/job", rootfs=[rootfs.busybox()],
                                  **fields), on_progress)
     return run
@@ -189,3 +192,46 @@ def test_what_cannot_be_meant_is_refused(guest):
         guest("result hello pass", mode="exact")
     with pytest.raises(errors.UserError, match="one processor, not 2"):
         guest("result hello pass", cpus=2)
+    with pytest.raises(errors.UserError, match="one processor, not 0"):
+        guest("result hello pass", cpus=0)
+    with pytest.raises(errors.UserError, match="at least 48 MB"):
+        guest("result hello pass", memory_mb=1)
+    for seconds in (0, -1, float("nan"), float("inf")):
+        with pytest.raises(errors.UserError, match="no number of seconds above 0"):
+            guest("result hello pass", timeouts={"boot": seconds})
+
+
+def test_an_smp_kernel_knows_how_many_processors_it_takes(tmp_path):
+    smp = kernel.flavour("x86_64-smp")
+    with pytest.raises(errors.UserError, match=f"1 to {smp.max_cpus} processors, not 999"):
+        boot.run(boot.Job(flavour=smp, job="/memtb/job", rootfs=[rootfs.busybox()], cpus=999,
+                          results_root=tmp_path))
+
+
+def test_quotes_on_the_command_line_are_the_kernels(guest):
+    outcome = guest("grep -q 'memtb=\"a b\" it.s' /proc/cmdline && result hello pass",
+                    append="memtb=\"a b\" it's", expect=["hello"])
+    assert said(outcome) == ("PASS", "none", errors.PASS)
+
+
+LEAVE = ["insmod /memtb/memtb.ko", "result hello pass"]
+
+
+def test_a_module_left_behind_is_a_failure(flavour, guest):
+    outcome = guest(*LEAVE, modules=flavour, expect=["hello"])
+    assert said(outcome) == ("FAIL", "unload", errors.FAIL)
+    assert outcome.reasons == ["still loaded at the end: memtb"]
+
+
+def test_a_module_may_stay_if_the_job_says_so(flavour, guest):
+    outcome = guest(*LEAVE, "may_stay memtb", modules=flavour, expect=["hello"])
+    assert said(outcome) == ("PASS", "none", errors.PASS)
+
+
+def test_the_job_in_the_documentation_works(flavour, guest):
+    text = (paths.CHECKOUT / "Documentation/usage.rst").read_text(encoding="utf-8")
+    block = re.search(r"lib\.sh``::\n\n((?:    .*\n)+)", text).group(1)
+    outcome = guest(*textwrap.dedent(block).splitlines(), modules=flavour,
+                    expect=["nothing_violated", "unload"])
+    assert said(outcome) == ("PASS", "none", errors.PASS)
+    assert outcome.files["live"].read_text(encoding="utf-8").startswith("mode takeover\n")
