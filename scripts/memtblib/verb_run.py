@@ -33,6 +33,8 @@ def add_arguments(parser):
 def main(args):
     """Run it, print it."""
     names = tuple(name.strip() for name in args.configs.split(",") if name.strip())
+    # The others are compared with it, so it comes first.
+    names = tuple(sorted(names, key=lambda name: name != run.BASE))
     plan = run.Plan(configs=names, runs=args.runs, full=args.full, smp=args.smp,
                     load=args.load, arch=args.arch, results_root=args.results)
     command = shlex.join(["scripts/memtb", *sys.argv[1:]])
