@@ -2,6 +2,7 @@
 """The cache: whole entries or none, one builder at a time."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -164,3 +165,69 @@ def test_place(monkeypatch):
     assert cache.root() == Path.home() / ".cache" / "memtb"
     monkeypatch.setenv("MEMTB_CACHE", "/y")
     assert cache.root() == Path("/y")
+
+
+def digest(place, **files):
+    """The hash of a directory with these files in it."""
+    place.mkdir()
+    for name, text in files.items():
+        (place / name).write_text(text)
+    return cache.hash_files(place, place.iterdir())
+
+
+@pytest.mark.parametrize("files", [
+    {"a": "xz", "b": "z"},                      # the same sizes
+    {"a": "xy", "c": "z"},                      # renamed
+    {"a": "x", "b": "yz"},                      # a byte moved between the files
+    {"a": "z", "b": "xy"},                      # contents swapped
+    {"a": "xy"},
+    {"a": "xy", "b": "z", "c": ""},
+    {"a": "xyb\0z"},                            # one file that looks like two
+])
+def test_a_digest_of_files_covers_names_and_contents(tmp_path, files):
+    assert digest(tmp_path / "1", **files) != digest(tmp_path / "2", a="xy", b="z")
+
+
+def test_a_digest_of_files_does_not_say_where_they_are(tmp_path):
+    assert digest(tmp_path / "1", a="xy", b="z") == digest(tmp_path / "2", b="z", a="xy")
+
+
+def test_a_digest_of_files_has_no_order(tmp_path):
+    paths = [tmp_path / name for name in "abc"]
+    for path in paths:
+        path.write_text(path.name)
+    assert cache.hash_files(tmp_path, paths) == cache.hash_files(tmp_path, paths[::-1])
+
+
+def test_a_foreign_directory_does_not_become_ours_by_use(tmp_path, monkeypatch):
+    (tmp_path / "precious").write_text("x")
+    monkeypatch.setenv("MEMTB_CACHE", str(tmp_path))
+    cache.make_root()
+    cache.entry("kind", "name", "k", whole)
+    with pytest.raises(UserError, match="memtb did not make it"):
+        cache.empty()
+    assert (tmp_path / "precious").exists() and not (tmp_path / cache.TAG_FILE).exists()
+
+
+def test_an_empty_directory_becomes_ours(tmp_path, monkeypatch):
+    monkeypatch.setenv("MEMTB_CACHE", str(tmp_path))
+    cache.entry("kind", "name", "k", whole)
+    cache.empty()
+    assert [path.name for path in tmp_path.iterdir()] == [cache.TAG_FILE]
+
+
+def test_a_key_is_twelve_hex_digits():
+    for material in ("k", {"a": 1}, {"a": Path("/x"), "b": [None, 2]}):
+        assert re.fullmatch("[0-9a-f]{12}", cache.key12(material))
+
+
+@pytest.mark.parametrize("one, two", [
+    ({"a": Path("/x")}, {"a": Path("/y")}), ([Path("x")], [Path("y")]),
+    ({"a": 1}, {"b": 1}), ({"a": ["x", "y"]}, {"a": ["y", "x"]}), ({"a": True}, {"a": False}),
+])
+def test_everything_in_a_key_counts(one, two):
+    assert cache.key12(one) != cache.key12(two)
+
+
+def test_the_order_in_which_a_key_was_made_does_not_count():
+    assert cache.key12({"a": 1, "b": 2}) == cache.key12({"b": 2, "a": 1})

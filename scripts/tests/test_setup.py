@@ -183,3 +183,57 @@ def test_no_source_to_derive_backports_from(machine):
     machine.source("debian.sources", "")
     with pytest.raises(UserError, match="no package source for bookworm"):
         setup.ensure(machine.apt)
+
+
+# What the scripts, the guests' jobs and the kernel's build call or read: where it comes from.
+TOOLS = {
+    "linux-source-6.1.tar.xz": "linux-source-6.1", "gcc": "gcc", "stdio.h": "libc6-dev",
+    "make": "make", "ld": "binutils", "bc": "bc", "bison": "bison", "flex": "flex",
+    "libelf.h": "libelf-dev", "openssl/opensslv.h": "libssl-dev", "ccache": "ccache",
+    "cpio": "cpio", "depmod": "kmod", "lz4": "lz4", "xz": "xz-utils", "perl": "perl",
+    "rsync": "rsync", "mmdebstrap": "mmdebstrap", "/bin/busybox": "busybox-static",
+    "mke2fs": "e2fsprogs", "jsonschema": "python3-jsonschema", "git": "git", "sparse": "sparse",
+    "shellcheck": "shellcheck", "flake8": "flake8", "pylint": "pylint",
+    "pytest": "python3-pytest",
+}
+
+
+def test_every_tool_that_is_called_is_installed(machine):
+    setup.ensure(machine.apt)
+    asked = " ".join(machine.calls()).split()
+    assert [tool for tool, package in TOOLS.items() if package not in asked] == []
+
+
+@pytest.mark.parametrize("status", ["not-installed", "config-files", "half-installed", "unpacked",
+                                    "half-configured"])
+def test_what_dpkg_knows_but_has_not_installed_is_missing(machine, status):
+    machine.script("dpkg-query", f'#!/bin/sh\nshift 3\nfor name; do\n'
+                   f'    if [ "$name" = make ]; then echo "$name {status}"\n'
+                   f'    else echo "$name installed"; fi\ndone\n')
+    assert setup.plan(machine.apt).packages == ["make"]
+
+
+def test_what_dpkg_never_heard_of_is_missing(machine):
+    assert setup.installed(["make"]) == set()
+    machine.has("make")
+    assert setup.installed(["make", "gcc"]) == {"make"}
+
+
+def test_no_debian_says_so(machine, monkeypatch):
+    monkeypatch.setenv("PATH", str(machine.place / "nothing"))
+    with pytest.raises(UserError, match="not a Debian system"):
+        setup.installed(["make"])
+
+
+@pytest.mark.parametrize("text, version", [
+    ("QEMU emulator version 10.0.2 (Debian 1:10.0.2)", (10, 0)), ("version 8.1", (8, 1)),
+    ("what?", (0, 0))])
+def test_the_version_of_qemu(machine, text, version):
+    machine.script("qemu-system-x86_64", f"#!/bin/sh\necho '{text}'\n")
+    assert setup.qemu_version() == version
+
+
+def test_newer_debian_has_a_new_qemu_itself(machine, monkeypatch):
+    monkeypatch.setattr(setup, "codename", lambda *_: "trixie")
+    todo = setup.plan(machine.apt)
+    assert todo.packages[-1] == "qemu-system-x86" and todo.backports == []
