@@ -20,7 +20,7 @@ import re
 HELLO = "memtb-guest 1"
 SIZE = re.compile(r"[0-9]{1,12}$")
 STATUSES = ("pass", "fail", "skip", "done")
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*$")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}$")
 
 
 @dataclasses.dataclass

@@ -8,6 +8,7 @@ outweighs a time-out, which alone may be the host's.
 """
 
 import dataclasses
+import re
 from pathlib import Path
 
 from . import channel, console, errors, results
@@ -24,8 +25,10 @@ MISS_ENDS = {
 }
 TIMEOUT_ENDS = ("timeout", "overall", "flood")
 # What job.json and end.json must say for a run to be one.
-JOB_KEYS = {"title", "expect", "allow_taint", "config_dropped", "kmemleak"}
-END_KEYS = {"how", "phase", "returncode"}
+JOB_KEYS = {"title": str, "expect": list | None, "allow_taint": str, "config_dropped": list,
+            "kmemleak": bool}
+END_KEYS = {"how": str, "phase": str, "returncode": int | None}
+NUMBER = re.compile(r"[0-9]{1,18}$")
 # The last line that init has the kernel print.
 CONSOLE_END = b"memtb-guest: end"
 SHOWN_SPLATS = 8
@@ -154,7 +157,7 @@ class Case:
 
     def _taint(self):
         value = self.said.facts.get("taint", "")
-        if not value.isdecimal():
+        if not NUMBER.match(value):
             self.add("FAIL", "no-scan", "the taint check did not run")
             return
         found = {letter for bit, letter in enumerate(TAINTS) if int(value) >> bit & 1}
@@ -164,9 +167,10 @@ class Case:
 
     def _kmemleak(self):
         value = self.said.facts.get("kmemleak", "")
-        if self.job["kmemleak"] and not value.isdecimal():
+        number = NUMBER.match(value)
+        if self.job["kmemleak"] and not number:
             self.add("FAIL", "no-scan", "kmemleak is built in, its scan did not run")
-        elif value.isdecimal() and int(value):
+        elif number and int(value):
             self.add("FAIL", "kmemleak", f"kmemleak: {value} leaked objects (files/kmemleak)")
 
     def verdicts(self):

@@ -40,14 +40,16 @@ def read_json(path):
     """What write_json wrote, or None."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
 
 
 def read_record(path, keys):
-    """An object that has all of the keys, or None."""
+    """An object that has all of the keys, with values of these types, or None."""
     value = read_json(path)
-    return value if isinstance(value, dict) and keys <= value.keys() else None
+    right = isinstance(value, dict) and all(
+        name in value and isinstance(value[name], kind) for name, kind in keys.items())
+    return value if right else None
 
 
 def _git(*words):

@@ -201,7 +201,7 @@ CLEAN = [
     "[    0.100000] MDS: Vulnerable: WARNING: no microcode",
     "[    0.100000] TAA: WARNING: x",
     "[    0.100000] MMIO Stale Data: WARNING: x",
-    "[    0.100000] SRSO: WARNING: x",
+    "[    0.100000] Speculative Return Stack Overflow: WARNING: x",
     "[    0.100000] L1TF: WARNING: x",
     "[    1.000000] x86/bugs: BUGS in a word are no trouble",
     "[    1.000000] BUGS: none known",

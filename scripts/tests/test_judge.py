@@ -327,6 +327,19 @@ def test_a_record_that_lacks_a_key_is_a_miss(judged, name, key):
     assert seen(judged(timed_out, STUCK, keys(name, [key]))) == ("MISS", "no-run", 128)
 
 
+@pytest.mark.parametrize("change", [
+    end(how=["exit"]), end(phase=1), job(expect="work"), job(expect=1), job(allow_taint=None),
+    job(config_dropped=1), job(kmemleak="no"), whole(results.END, "[" * 100000)])
+def test_a_record_with_values_of_another_kind_is_a_miss(judged, change):
+    assert seen(judged(change)) == ("MISS", "no-run", 128)
+
+
+@pytest.mark.parametrize("key", ["taint", "kmemleak"])
+@pytest.mark.parametrize("value", ["9" * 5000, "\u0663"])
+def test_a_number_that_is_none_is_no_scan(judged, key, value):
+    assert seen(judged(job(kmemleak=True), fact("kmemleak", "0"), fact(key, value)))[1] == "no-scan"
+
+
 def test_an_empty_directory_is_a_miss(tmp_path):
     assert seen(judge.judge(tmp_path)) == ("MISS", "no-run", 128)
     assert list(tmp_path.iterdir()) == []
