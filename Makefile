@@ -5,7 +5,7 @@
 # or built one) and, passed through to kbuild, O ARCH CROSS_COMPILE LLVM V W C CHECK.
 # MEMTB_CACHE= moves the build cache.
 
-MEMTB := $(CURDIR)/scripts/memtb
+MEMTB := '$(CURDIR)/scripts/memtb'
 PASSED := O ARCH CROSS_COMPILE LLVM V W C CHECK
 KBUILD_ARGS = $(foreach name,$(PASSED),$(if $($(name)),$(name)='$($(name))'))
 
