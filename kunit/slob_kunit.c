@@ -9,6 +9,7 @@
  */
 #include <kunit/test.h>
 
+#include "../module/backend/slob_list.c"
 #include "../module/backend/slob.c"
 #include "conformance.h"
 
@@ -42,7 +43,7 @@ static struct memtb_slob_test *memtb_slob_test_new(struct kunit *test)
 	return t;
 }
 
-static int memtb_slob_list_init(struct kunit *test)
+static int memtb_slob_list_test_init(struct kunit *test)
 {
 	struct memtb_slob_test *t = memtb_slob_test_new(test);
 
@@ -53,15 +54,15 @@ static int memtb_slob_list_init(struct kunit *test)
 }
 
 /* The arena is no page of the list's own: it is taken out by force. */
-static void memtb_slob_list_exit(struct kunit *test)
+static void memtb_slob_list_test_exit(struct kunit *test)
 {
 	struct memtb_slob_test *t = test->priv;
 
 	if (!t)
 		return;
-	t->slob->sentinel.next = &t->slob->sentinel;
-	t->slob->rover = &t->slob->sentinel;
-	t->slob->nr_blocks = 0;
+	t->slob->list.sentinel.next = &t->slob->list.sentinel;
+	t->slob->list.rover = &t->slob->list.sentinel;
+	t->slob->list.nr_blocks = 0;
 	if (t->arena)
 		memtb_pages_put(&t->heap->owner, t->arena, 1);
 	KUNIT_EXPECT_EQ(test, memtb_heap_destroy(t->heap), 0);
@@ -69,7 +70,7 @@ static void memtb_slob_list_exit(struct kunit *test)
 
 static bool memtb_test_give(struct memtb_slob_test *t, int start, int units)
 {
-	return memtb_slob_put(t->slob, t->arena + start,
+	return memtb_slob_put(&t->slob->list, t->arena + start,
 			      units * MEMTB_SLOB_UNIT);
 }
 
@@ -80,11 +81,11 @@ static int memtb_test_take_aligned(struct memtb_slob_test *t, int units,
 	struct memtb_slob_block *block;
 	unsigned long flags;
 
-	memtb_slob_lock(t->slob, &flags);
-	block = memtb_slob_take(t->slob, units * MEMTB_SLOB_UNIT,
+	memtb_slob_lock(&t->slob->list, &flags);
+	block = memtb_slob_take(&t->slob->list, units * MEMTB_SLOB_UNIT,
 				align * MEMTB_SLOB_UNIT,
 				offset * MEMTB_SLOB_UNIT);
-	memtb_slob_unlock(t->slob, flags);
+	memtb_slob_unlock(&t->slob->list, flags);
 	return block ? block - t->arena : -1;
 }
 
@@ -95,7 +96,7 @@ static int memtb_test_take(struct memtb_slob_test *t, int units)
 
 static void memtb_test_rover(struct memtb_slob_test *t, int start)
 {
-	t->slob->rover = start < 0 ? &t->slob->sentinel : t->arena + start;
+	t->slob->list.rover = start < 0 ? &t->slob->list.sentinel : t->arena + start;
 }
 
 /* For cases that break things: see MEMTB_PLANTED. */
@@ -112,17 +113,17 @@ static void memtb_test_expect(struct kunit *test,
 			      const struct memtb_slob_run *runs, int nr)
 {
 	struct memtb_slob_test *t = test->priv;
-	struct memtb_slob_block *cur = t->slob->sentinel.next;
+	struct memtb_slob_block *cur = t->slob->list.sentinel.next;
 	int i;
 
-	KUNIT_EXPECT_EQ(test, t->slob->nr_blocks, nr);
+	KUNIT_EXPECT_EQ(test, t->slob->list.nr_blocks, nr);
 	for (i = 0; i < nr; i++) {
-		KUNIT_ASSERT_PTR_NE(test, cur, &t->slob->sentinel);
+		KUNIT_ASSERT_PTR_NE(test, cur, &t->slob->list.sentinel);
 		KUNIT_EXPECT_EQ(test, (int)(cur - t->arena), runs[i].start);
 		KUNIT_EXPECT_EQ(test, cur->units, runs[i].units);
 		cur = cur->next;
 	}
-	KUNIT_EXPECT_PTR_EQ(test, cur, &t->slob->sentinel);
+	KUNIT_EXPECT_PTR_EQ(test, cur, &t->slob->list.sentinel);
 	KUNIT_EXPECT_EQ(test, memtb_heap_check(t->heap), 0);
 }
 
@@ -223,7 +224,7 @@ static void the_search_goes_on_behind_the_rover(struct kunit *test)
 	memtb_test_rover(t, 0);
 	KUNIT_EXPECT_EQ(test, memtb_test_take(t, 1), 4);
 	/* And stays in front of what it took. */
-	KUNIT_EXPECT_PTR_EQ(test, t->slob->rover, t->arena + 0);
+	KUNIT_EXPECT_PTR_EQ(test, t->slob->list.rover, t->arena + 0);
 	KUNIT_EXPECT_EQ(test, memtb_test_take(t, 2), 8);
 	KUNIT_EXPECT_EQ(test, memtb_test_take(t, 2), 0);
 	memtb_test_list(test, { 5, 1 });
@@ -235,7 +236,7 @@ static void the_rover_stays_in_the_list_when_a_front_is_cut(struct kunit *test)
 
 	memtb_test_give(t, 1, 20);
 	memtb_test_take_aligned(t, 3, 16, 0);
-	KUNIT_EXPECT_PTR_EQ(test, t->slob->rover, t->arena + 1);
+	KUNIT_EXPECT_PTR_EQ(test, t->slob->list.rover, t->arena + 1);
 	KUNIT_EXPECT_EQ(test, memtb_test_take(t, 2), 19);
 	memtb_test_list(test, { 1, 15 });
 }
@@ -367,7 +368,7 @@ static void the_walk_to_a_place_counts_its_steps(struct kunit *test)
 	memtb_test_give(t, 8, 1);
 	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).v[MEMTB_STAT_LIST_STEPS],
 			before + 6);
-	KUNIT_EXPECT_PTR_EQ(test, t->slob->rover, &t->slob->sentinel);
+	KUNIT_EXPECT_PTR_EQ(test, t->slob->list.rover, &t->slob->list.sentinel);
 }
 
 /*
@@ -409,7 +410,7 @@ static void memtb_test_against_model(struct kunit *test,
 				     const unsigned long *model)
 {
 	struct memtb_slob_test *t = test->priv;
-	struct memtb_slob_block *cur = t->slob->sentinel.next;
+	struct memtb_slob_block *cur = t->slob->list.sentinel.next;
 	unsigned int start, end = 0;
 
 	for (;;) {
@@ -421,7 +422,7 @@ static void memtb_test_against_model(struct kunit *test,
 		KUNIT_ASSERT_EQ(test, cur->units, (int)(end - start));
 		cur = cur->next;
 	}
-	KUNIT_ASSERT_PTR_EQ(test, cur, &t->slob->sentinel);
+	KUNIT_ASSERT_PTR_EQ(test, cur, &t->slob->list.sentinel);
 }
 
 static unsigned int memtb_test_random(u32 *seed, unsigned int below)
@@ -507,9 +508,9 @@ static void the_check_finds_a_sentinel_with_a_size(struct kunit *test)
 {
 	struct memtb_slob_test *t = memtb_test_planted(test);
 
-	t->slob->sentinel.units = 1;
+	t->slob->list.sentinel.units = 1;
 	KUNIT_EXPECT_EQ(test, memtb_slob_check(t->heap), 1);
-	t->slob->sentinel.units = 0;
+	t->slob->list.sentinel.units = 0;
 	KUNIT_EXPECT_EQ(test, memtb_slob_check(t->heap), 0);
 }
 
@@ -519,18 +520,18 @@ static void the_check_counts_the_blocks(struct kunit *test)
 
 	memtb_test_give(t, 4, 2);
 	memtb_test_give(t, 8, 2);
-	t->slob->nr_blocks = 1;
+	t->slob->list.nr_blocks = 1;
 	KUNIT_EXPECT_EQ(test, memtb_slob_check(t->heap), 1);
-	t->slob->nr_blocks = 3;
+	t->slob->list.nr_blocks = 3;
 	KUNIT_EXPECT_EQ(test, memtb_slob_check(t->heap), 1);
-	t->slob->nr_blocks = 2;
+	t->slob->list.nr_blocks = 2;
 	KUNIT_EXPECT_EQ(test, memtb_slob_check(t->heap), 0);
 }
 
 static void the_check_finds_blocks_out_of_order(struct kunit *test)
 {
 	struct memtb_slob_test *t = memtb_test_planted(test);
-	struct memtb_slob_block *sentinel = &t->slob->sentinel;
+	struct memtb_slob_block *sentinel = &t->slob->list.sentinel;
 
 	memtb_test_give(t, 4, 2);
 	memtb_test_give(t, 8, 2);
@@ -574,8 +575,8 @@ static struct kunit_case memtb_slob_list_cases[] = {
 
 static struct kunit_suite memtb_slob_list_suite = {
 	.name = "memtb_slob_list",
-	.init = memtb_slob_list_init,
-	.exit = memtb_slob_list_exit,
+	.init = memtb_slob_list_test_init,
+	.exit = memtb_slob_list_test_exit,
 	.test_cases = memtb_slob_list_cases,
 };
 

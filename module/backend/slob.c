@@ -62,19 +62,7 @@
 
 #include "../core/pages.h"
 #include "backend.h"
-
-/**
- * struct memtb_slob_block - the header of a free or general-purpose block
- * @units: length of the block in units, this one included
- * @next: next free block by address; the first follows the last
- */
-struct memtb_slob_block {
-	int units;
-	struct memtb_slob_block *next;
-};
-
-#define MEMTB_SLOB_UNIT		sizeof(struct memtb_slob_block)
-#define MEMTB_SLOB_PAGE_UNITS	((int)(PAGE_SIZE / MEMTB_SLOB_UNIT))
+#include "slob_list.h"
 
 /**
  * struct memtb_slob_big - a block that has pages of its own
@@ -90,22 +78,14 @@ struct memtb_slob_big {
 
 /**
  * struct memtb_slob - a heap
- * @lock: protects the free list; held, with interrupts off, for a whole walk
- * @since: when @lock was taken, in ns
- * @sentinel: always in the list
- * @rover: the block behind which the next walk starts
- * @nr_blocks: blocks in the list, the sentinel not counted
- * @big_lock: protects @big; never held together with @lock
+ * @list: all free blocks
+ * @big_lock: protects @big; never held together with the list's lock
  * @big: the big blocks
  * @timer: returns a page a second
  * @heap: for @timer
  */
 struct memtb_slob {
-	raw_spinlock_t lock;
-	u64 since;
-	struct memtb_slob_block sentinel;
-	struct memtb_slob_block *rover;
-	unsigned long nr_blocks;
+	struct memtb_slob_list list;
 	raw_spinlock_t big_lock;
 	struct memtb_slob_big *big;
 	struct timer_list timer;
@@ -122,242 +102,10 @@ struct memtb_slob_cache {
 	size_t footer;
 };
 
-/* Behind an object of a type-safe cache while it waits for a grace period. */
-struct memtb_slob_footer {
-	struct rcu_head rcu;
-	struct memtb_cache *cache;
-};
-
 /* A general-purpose block's alignment also suits DMA, as kmalloc()'s does. */
 #define MEMTB_SLOB_GP_ALIGN						\
 	(ARCH_KMALLOC_MINALIGN > MEMTB_SLOB_UNIT ?			\
 	 ARCH_KMALLOC_MINALIGN : MEMTB_SLOB_UNIT)
-
-static int memtb_slob_units(size_t size)
-{
-	return DIV_ROUND_UP(size, MEMTB_SLOB_UNIT);
-}
-
-static void memtb_slob_lock(struct memtb_slob *slob, unsigned long *flags)
-	__acquires(&slob->lock)
-{
-	raw_spin_lock_irqsave(&slob->lock, *flags);
-	slob->since = local_clock();
-}
-
-static void memtb_slob_unlock(struct memtb_slob *slob, unsigned long flags)
-	__releases(&slob->lock)
-{
-	u64 ns = local_clock() - slob->since;
-
-	memtb_stat_add(slob->heap, MEMTB_STAT_LOCK_HOLDS, 1);
-	memtb_stat_add(slob->heap, MEMTB_STAT_LOCK_HOLD_NS, ns);
-	memtb_stat_max(slob->heap, MEMTB_STAT_LOCK_HOLD_MAX_NS, ns);
-	raw_spin_unlock_irqrestore(&slob->lock, flags);
-}
-
-static void memtb_slob_steps(struct memtb_slob *slob, unsigned long steps)
-{
-	memtb_stat_add(slob->heap, MEMTB_STAT_LIST_STEPS, steps);
-	memtb_stat_max(slob->heap, MEMTB_STAT_LIST_STEPS_MAX, steps);
-}
-
-/*
- * The part of free block @cur that starts where the byte @offset behind it is
- * aligned; a general-purpose block aligns what lies behind its header.
- */
-static struct memtb_slob_block *
-memtb_slob_aligned(struct memtb_slob_block *cur, size_t align, size_t offset)
-{
-	return (void *)ALIGN((unsigned long)cur + offset, align) - offset;
-}
-
-/*
- * Take the @units units at @start out of free block @cur, which follows @prev.
- * The pieces in front and behind stay in the list.  Returns the block in front
- * of what was taken.
- */
-static struct memtb_slob_block *
-memtb_slob_cut(struct memtb_slob *slob, struct memtb_slob_block *prev,
-	       struct memtb_slob_block *cur, struct memtb_slob_block *start,
-	       int units)
-{
-	struct memtb_slob_block *next = cur->next, *tail = start + units;
-	int front = start - cur;
-	int behind = cur->units - front - units;
-
-	slob->nr_blocks--;
-	if (front) {
-		cur->units = front;
-		prev->next = cur;
-		prev = cur;
-		slob->nr_blocks++;
-	}
-	if (behind) {
-		tail->units = behind;
-		tail->next = next;
-		next = tail;
-		slob->nr_blocks++;
-	}
-	prev->next = next;
-	return prev;
-}
-
-/*
- * Where in free block @cur a block of @units begins whose byte @offset lies on a
- * multiple of @align, or NULL.  Most blocks are too small wherever it begins.
- */
-static struct memtb_slob_block *
-memtb_slob_fit(struct memtb_slob_block *cur, int units, size_t align,
-	       size_t offset)
-{
-	struct memtb_slob_block *start;
-
-	if (cur->units < units)
-		return NULL;
-	start = memtb_slob_aligned(cur, align, offset);
-	return cur->units >= units + (start - cur) ? start : NULL;
-}
-
-/*
- * Next fit: one lap from the rover.  @size bytes, so that the byte @offset lies
- * on a multiple of @align.  Caller holds the lock.
- */
-static void *memtb_slob_take(struct memtb_slob *slob, size_t size, size_t align,
-			     size_t offset)
-{
-	struct memtb_slob_block *prev = slob->rover, *cur, *start;
-	int units = memtb_slob_units(size);
-	unsigned long steps = 0;
-
-	do {
-		cur = prev->next;
-		steps++;
-		start = memtb_slob_fit(cur, units, align, offset);
-		if (start) {
-			slob->rover = memtb_slob_cut(slob, prev, cur, start,
-						     units);
-			start->units = units;
-			break;
-		}
-		prev = cur;
-	} while (prev != slob->rover);
-
-	memtb_slob_steps(slob, steps);
-	return start;
-}
-
-/*
- * The free block in front of @block, or NULL if the circle has no place for it:
- * whoever comes to the seam, where the last block is followed by the first, a
- * second time has seen all of them.
- */
-static struct memtb_slob_block *
-memtb_slob_before(struct memtb_slob *slob, const struct memtb_slob_block *block)
-{
-	struct memtb_slob_block *cur = slob->rover, *next;
-	unsigned long steps = 0;
-	bool lap = false;
-
-	for (;; cur = next) {
-		next = cur->next;
-		steps++;
-		if (likely(cur < next)) {
-			if (cur < block && block < next)
-				break;
-			continue;
-		}
-		if (cur < block || block < next)
-			break;
-		if (lap) {
-			cur = NULL;
-			break;
-		}
-		lap = true;
-	}
-	memtb_slob_steps(slob, steps);
-	return cur;
-}
-
-/* Whether a block of @units overlaps the free blocks around it. */
-static bool memtb_slob_overlaps(const struct memtb_slob_block *before,
-				const struct memtb_slob_block *block, int units)
-{
-	const struct memtb_slob_block *next = before->next;
-
-	return (before < block && before + before->units > block) ||
-	       (block < next && block + units > next);
-}
-
-/*
- * Give @size bytes back to the list, unless they are in it.  Caller holds the
- * lock, so nothing is printed here: a console may allocate, even from this heap.
- */
-static bool memtb_slob_give(struct memtb_slob *slob, void *obj, size_t size)
-{
-	struct memtb_slob_block *block = obj, *before;
-	int units = memtb_slob_units(size);
-
-	before = memtb_slob_before(slob, block);
-	if (!before || memtb_slob_overlaps(before, block, units))
-		return false;
-
-	block->units = units;
-	block->next = before->next;
-	slob->nr_blocks++;
-	if (block + units == block->next) {
-		block->units += block->next->units;
-		block->next = block->next->next;
-		slob->nr_blocks--;
-	}
-	if (before + before->units == block) {
-		before->units += block->units;
-		block = block->next;
-		slob->nr_blocks--;
-	}
-	before->next = block;
-	slob->rover = before;
-	return true;
-}
-
-static bool memtb_slob_put(struct memtb_slob *slob, void *obj, size_t size)
-{
-	unsigned long flags;
-	bool done;
-
-	memtb_slob_lock(slob, &flags);
-	done = memtb_slob_give(slob, obj, size);
-	memtb_slob_unlock(slob, flags);
-	if (!done)
-		pr_err("heap %s: %p (%zu bytes) is free already\n",
-		       slob->heap->name, obj, size);
-	return done;
-}
-
-static bool memtb_slob_grow(struct memtb_slob *slob, gfp_t gfp, int node)
-{
-	void *page = memtb_pages_get(&slob->heap->owner, gfp, 0, node);
-
-	return page && memtb_slob_put(slob, page, PAGE_SIZE);
-}
-
-/*
- * From the list, growing the heap as long as nothing fits.  A page of its own
- * would fit, but another CPU may be faster.
- */
-static void *memtb_slob_get(struct memtb_slob *slob, size_t size, size_t align,
-			    size_t offset, gfp_t gfp, int node)
-{
-	unsigned long flags;
-	void *obj;
-
-	do {
-		memtb_slob_lock(slob, &flags);
-		obj = memtb_slob_take(slob, size, align, offset);
-		memtb_slob_unlock(slob, flags);
-	} while (!obj && memtb_slob_grow(slob, gfp, node));
-	return obj;
-}
 
 /* Returns one whole free page to the page allocator, if there is one. */
 static bool memtb_slob_return_page(struct memtb_slob *slob)
@@ -365,9 +113,9 @@ static bool memtb_slob_return_page(struct memtb_slob *slob)
 	unsigned long flags;
 	void *page;
 
-	memtb_slob_lock(slob, &flags);
-	page = memtb_slob_take(slob, PAGE_SIZE, PAGE_SIZE, 0);
-	memtb_slob_unlock(slob, flags);
+	memtb_slob_lock(&slob->list, &flags);
+	page = memtb_slob_take(&slob->list, PAGE_SIZE, PAGE_SIZE, 0);
+	memtb_slob_unlock(&slob->list, flags);
 	if (page)
 		memtb_pages_put(&slob->heap->owner, page, 0);
 	return page;
@@ -390,7 +138,7 @@ static void *memtb_slob_alloc(struct memtb_cache *cache, gfp_t gfp, int node)
 	void *obj;
 
 	if (sc->size < PAGE_SIZE)
-		obj = memtb_slob_get(slob, sc->size,
+		obj = memtb_slob_get(&slob->list, sc->size,
 				     max(cache->align, MEMTB_SLOB_UNIT), 0, gfp,
 				     node);
 	else
@@ -439,8 +187,7 @@ static int memtb_slob_cache_init(struct memtb_cache *cache)
 
 	sc->size = cache->size;
 	if (cache->flags & SLAB_TYPESAFE_BY_RCU) {
-		sc->footer = ALIGN(cache->size,
-				   __alignof__(struct memtb_slob_footer));
+		sc->footer = memtb_slob_footer_offset(cache->size);
 		sc->size = sc->footer + sizeof(struct memtb_slob_footer);
 	}
 	return sc->size > KMALLOC_MAX_SIZE ? -EINVAL : 0;
@@ -474,13 +221,13 @@ static void *memtb_slob_big_alloc(struct memtb_slob *slob, size_t size,
 	struct memtb_slob_big *big;
 	unsigned long flags;
 
-	big = memtb_slob_get(slob, sizeof(*big), MEMTB_SLOB_UNIT, 0, gfp, node);
+	big = memtb_slob_get(&slob->list, sizeof(*big), MEMTB_SLOB_UNIT, 0, gfp, node);
 	if (!big)
 		return NULL;
 	big->order = get_order(size);
 	big->pages = memtb_pages_get(&slob->heap->owner, gfp, big->order, node);
 	if (!big->pages) {
-		memtb_slob_put(slob, big, sizeof(*big));
+		memtb_slob_put(&slob->list, big, sizeof(*big));
 		return NULL;
 	}
 	raw_spin_lock_irqsave(&slob->big_lock, flags);
@@ -501,7 +248,7 @@ static struct memtb_slob_big **memtb_slob_big_find(struct memtb_slob *slob,
 		where = &(*where)->next;
 		steps++;
 	}
-	memtb_slob_steps(slob, steps);
+	memtb_slob_steps(slob->heap, steps);
 	return where;
 }
 
@@ -534,7 +281,7 @@ static void *memtb_slob_gp_alloc(struct memtb_heap *heap, size_t size,
 
 	if (memtb_slob_is_big(size))
 		return memtb_slob_big_alloc(slob, size, gfp, node);
-	block = memtb_slob_get(slob, size + MEMTB_SLOB_UNIT,
+	block = memtb_slob_get(&slob->list, size + MEMTB_SLOB_UNIT,
 			       memtb_slob_gp_align(size), MEMTB_SLOB_UNIT, gfp,
 			       node);
 	return block ? block + 1 : NULL;
@@ -547,10 +294,10 @@ static bool memtb_slob_gp_free(struct memtb_heap *heap, void *obj)
 	struct memtb_slob_block *block = obj - MEMTB_SLOB_UNIT;
 
 	if (!big)
-		return memtb_slob_put(slob, block,
+		return memtb_slob_put(&slob->list, block,
 				      block->units * MEMTB_SLOB_UNIT);
 	memtb_pages_put(&heap->owner, big->pages, big->order);
-	return memtb_slob_put(slob, big, sizeof(*big));
+	return memtb_slob_put(&slob->list, big, sizeof(*big));
 }
 
 static size_t memtb_slob_gp_size(struct memtb_heap *heap, void *obj)
@@ -569,119 +316,23 @@ static size_t memtb_slob_gp_size(struct memtb_heap *heap, void *obj)
 static unsigned long memtb_slob_shrink(struct memtb_heap *heap)
 {
 	struct memtb_slob *slob = memtb_heap_priv(heap);
-	unsigned long nr = 0;
 
-	while (memtb_slob_return_page(slob))
-		nr++;
-	return nr;
-}
-
-static bool memtb_slob_in_heap(struct memtb_heap *heap, const void *addr)
-{
-	struct memtb_owner *owner = memtb_owner(addr);
-
-	return owner && owner->heap == heap;
-}
-
-/* What is wrong with a free block, or NULL. */
-static const char *memtb_slob_block_fault(struct memtb_slob *slob,
-					  struct memtb_slob_block *cur)
-{
-	struct memtb_slob_block *end = cur + cur->units;
-
-	if (cur == &slob->sentinel)
-		return cur->units ? "sentinel has a size" : NULL;
-	if (cur->units <= 0)
-		return "no size";
-	if (!memtb_slob_in_heap(slob->heap, cur) ||
-	    !memtb_slob_in_heap(slob->heap, (void *)end - 1))
-		return "not in the heap's pages";
-	if (cur < cur->next && end > cur->next)
-		return "overlaps the next";
-	if (end == cur->next)
-		return "touches the next, not merged";
-	return NULL;
-}
-
-/**
- * struct memtb_slob_audit - what a walk over the whole list found
- * @blocks: blocks, the sentinel counted
- * @seams: places where the address does not rise
- * @closed: whether the walk came back to the sentinel
- * @nr_faults: blocks with something wrong
- * @fault: what is wrong with the first of them
- * @at: that block
- * @units: its length
- */
-struct memtb_slob_audit {
-	unsigned long blocks;
-	unsigned long seams;
-	bool closed;
-	unsigned long nr_faults;
-	const char *fault;
-	const void *at;
-	int units;
-};
-
-static void memtb_slob_audit_block(struct memtb_slob *slob,
-				   struct memtb_slob_block *cur,
-				   struct memtb_slob_audit *audit)
-{
-	const char *fault = memtb_slob_block_fault(slob, cur);
-
-	audit->blocks++;
-	audit->seams += cur->next <= cur;
-	if (!fault || audit->nr_faults++)
-		return;
-	audit->fault = fault;
-	audit->at = cur;
-	audit->units = cur->units;
-}
-
-/* Under the lock nothing is printed, as in memtb_slob_give(). */
-static void memtb_slob_walk(struct memtb_slob *slob,
-			    struct memtb_slob_audit *audit)
-{
-	struct memtb_slob_block *cur = &slob->sentinel;
-
-	do {
-		memtb_slob_audit_block(slob, cur, audit);
-		cur = cur->next;
-	} while (cur != &slob->sentinel && audit->blocks <= slob->nr_blocks);
-	audit->closed = cur == &slob->sentinel;
+	return memtb_slob_list_shrink(&slob->list);
 }
 
 static unsigned long memtb_slob_check(struct memtb_heap *heap)
 {
 	struct memtb_slob *slob = memtb_heap_priv(heap);
-	struct memtb_slob_audit audit = {};
-	unsigned long counted, flags;
 
-	memtb_slob_lock(slob, &flags);
-	memtb_slob_walk(slob, &audit);
-	counted = slob->nr_blocks;
-	memtb_slob_unlock(slob, flags);
-
-	if (audit.nr_faults)
-		pr_err("violation: heap %s: free block %p, %d units: %s; %lu such blocks\n",
-		       heap->name, audit.at, audit.units, audit.fault,
-		       audit.nr_faults);
-	/* A walk that was cut short may have seen just the right number. */
-	if (audit.closed && audit.blocks == counted + 1 && audit.seams == 1)
-		return audit.nr_faults;
-	pr_err("violation: heap %s: %lu blocks in the list, %lu counted, %lu seams\n",
-	       heap->name, audit.blocks - 1, counted, audit.seams);
-	return audit.nr_faults + 1;
+	return memtb_slob_list_check(&slob->list, "all");
 }
 
 static int memtb_slob_heap_init(struct memtb_heap *heap)
 {
 	struct memtb_slob *slob = memtb_heap_priv(heap);
 
-	raw_spin_lock_init(&slob->lock);
 	raw_spin_lock_init(&slob->big_lock);
-	slob->sentinel.next = &slob->sentinel;
-	slob->rover = &slob->sentinel;
+	memtb_slob_list_init(&slob->list, &heap->owner, PAGE_SIZE);
 	slob->heap = heap;
 	timer_setup(&slob->timer, memtb_slob_tick, 0);
 	mod_timer(&slob->timer, jiffies + HZ);
