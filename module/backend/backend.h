@@ -101,6 +101,7 @@ struct memtb_backend {
 extern const struct memtb_backend memtb_backend_null;
 extern const struct memtb_backend memtb_backend_kernel;
 extern const struct memtb_backend memtb_backend_slob;
+extern const struct memtb_backend memtb_backend_slob_new;
 
 bool memtb_backend_valid(const struct memtb_backend *backend);
 

@@ -14,7 +14,7 @@ import time
 import traceback
 import xml.etree.ElementTree as ElementTree
 
-from . import completeness, kernel, lint, module, paths, progress, setup
+from . import completeness, kernel, lint, module, paths, progress, setup, smoke
 from .errors import UserError
 
 LAST_LINE = re.compile(r"^(\d+) passed, (\d+) failed$")
@@ -137,7 +137,9 @@ def step_kunit(where):
 def step_smoke(where):
     """The takeover under a few thousand execs, file systems, loopback network."""
     for name in kernel.names("takeover"):
-        yield from verb_items(where, f"smoke {name}", ["smoke", "--flavour", name])
+        for backend in smoke.BACKENDS:
+            yield from verb_items(where, f"smoke {name} {backend}",
+                                  ["smoke", "--flavour", name, "--backend", backend])
 
 
 def verb_items(where, label, words):

@@ -215,7 +215,8 @@ def _mechanism(config):
 def _config(config):
     words = {"off": "off: the kernel's own allocator, no memtb",
              "pass": "pass: memtb's hooks in, all passed to the kernel's own allocator",
-             "slob": "slob: the kernel lives on memtb's plain SLOB"}
+             "slob": "slob: the kernel lives on memtb's plain SLOB",
+             "slob-new": "slob-new: the kernel lives on memtb's SLOB by caches"}
     lines = [words.get(config["name"], config["name"]), *_times_table(config)]
     lines += _mechanism(config)
     if config["verdict"] != "PASS":

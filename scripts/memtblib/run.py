@@ -19,6 +19,7 @@ CONFIGS = {
     "off": "none",
     "pass": "live=pass",
     "slob": "backend=slob live=takeover",
+    "slob-new": "backend=slob-new live=takeover",
 }
 LOADS = ("install",)
 ARCHES = ("x86_64",)
@@ -27,7 +28,7 @@ MEMORY_MB = {"small": 1536, "full": 2560}
 # Guests at a time: each keeps one processor of the host busy.
 SIDE_BY_SIDE = 2
 # Host seconds of three runs, until a configuration is through its first call here.
-FIRST_GUESS_S = {"off": 110, "pass": 120, "slob": 500}
+FIRST_GUESS_S = {"off": 110, "pass": 120, "slob": 500, "slob-new": 130}
 FULL_FACTOR = 2.5
 # Host seconds for one phase: far above what a slow host needs, far below for ever.
 PHASE_S = {"boot": 300, "load": 120, "server": 300}

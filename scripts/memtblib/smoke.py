@@ -11,7 +11,7 @@ EXPECT = ["smoke_fallback", "smoke_fallback_verify", "unload", *BARE, "smoke_lat
           "smoke_verify", "smoke_coverage", "smoke_check", "smoke_cycles",
           "smoke_cycles_verify", "smoke_off", "smoke_leave"]
 # Designs that own their pages.
-BACKENDS = ("slob",)
+BACKENDS = ("slob", "slob-new")
 # The job says how far it is so many times.
 CHUNKS = 10
 # A kernel thread has a dozen objects; a lost free in any of the loops is hundreds.

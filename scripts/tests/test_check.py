@@ -136,17 +136,22 @@ def lines(step, where):
                           for how in ("W=1", "sparse")]),
     (check.step_completeness, ["completeness one", "completeness three"]),
     (check.step_kunit, ["kunit one", "kunit two", "kunit three"]),
-    (check.step_smoke, ["smoke one", "smoke three"]),
+    (check.step_smoke, [f"smoke {name} {backend}" for name in ("one", "three")
+                        for backend in ("slob", "slob-new")]),
 ])
 def test_a_step_goes_over_all_flavours_that_it_is_for(builds, tmp_path, step, names):
     assert lines(step, tmp_path) == [(name, True) for name in names]
 
 
-@pytest.mark.parametrize("step, verb, names", [
-    (check.step_kunit, "kunit", FLAVOURS), (check.step_smoke, "smoke", ["one", "three"])])
-def test_a_verb_is_told_its_flavour(builds, tmp_path, step, verb, names):
-    lines(step, tmp_path)
-    assert builds == [[verb, "--flavour", name] for name in names]
+def test_kunit_is_told_its_flavour(builds, tmp_path):
+    lines(check.step_kunit, tmp_path)
+    assert builds == [["kunit", "--flavour", name] for name in FLAVOURS]
+
+
+def test_smoke_is_told_its_flavour_and_backend(builds, tmp_path):
+    lines(check.step_smoke, tmp_path)
+    assert builds == [["smoke", "--flavour", name, "--backend", backend]
+                      for name in ("one", "three") for backend in ("slob", "slob-new")]
 
 
 def test_modules_are_built_with_warnings_and_with_sparse(builds, tmp_path):

@@ -39,7 +39,8 @@ def ended(verdict="PASS", code=errors.PASS, place=None, seconds=None):
 @pytest.mark.parametrize("plan, message", [
     ({"load": "exec"}, "no load 'exec' \\(choose from install\\)"),
     ({"arch": "vax"}, "no architecture 'vax' \\(choose from x86_64\\)"),
-    ({"configs": ("off", "slub")}, "no configuration 'slub' \\(choose from off, pass, slob\\)"),
+    ({"configs": ("off", "slub")},
+     "no configuration 'slub' \\(choose from off, pass, slob, slob-new\\)"),
     ({"configs": ("off", "off")}, "given twice"),
     ({"configs": ()}, "no configuration"),
     ({"runs": 0}, "0 runs .*1 to 20"),
@@ -170,7 +171,8 @@ def test_the_longest_guests_start_first(race):
         if name != "off":
             both.wait(LONG)
         return ended()
-    assert list(race(run.Plan(), guest).run()) == ["off", "pass", "slob"]
+    assert list(race(run.Plan(configs=("off", "pass", "slob")), guest).run()) == [
+        "off", "pass", "slob"]
     assert sorted(started[:2]) == ["pass", "slob"] and started[2] == "off"
 
 
@@ -286,7 +288,7 @@ def test_a_call_leaves_its_record(race, parts, monkeypatch, tmp_path, verdict, c
     assert place.parent == tmp_path / "results" and place.name.endswith("-install-x86_64-up")
     assert report.read(place) == data
     assert [(one["name"], one["verdict"]) for one in data["configs"]] == [
-        ("off", "PASS"), ("pass", verdict), ("slob", "PASS")]
+        ("off", "PASS"), ("pass", verdict), ("slob", "PASS"), ("slob-new", "PASS")]
     assert {key: data[key] for key in ("load", "arch", "smp", "runs", "command", "kernel",
                                        "flavour", "kernel_key", "compiler", "tree", "verdict")
             } == {"load": "install", "arch": "x86_64", "smp": False, "runs": 2,
