@@ -159,13 +159,17 @@ class Race:
         return outcome
 
     def seconds_left(self):
-        """What remains: the work spread over the lanes, or the longest guest alone."""
-        open_ = [max(self.left[name] - self.spent.get(name, 0), 1)
+        """What remains: the work spread over the lanes, or the longest guest alone.
+
+        None if that took longer than ever before: then nobody knows.
+        """
+        open_ = [max(self.left[name] - self.spent.get(name, 0), 0)
                  for name in self.plan.configs if name not in self.outcomes]
-        return max([sum(open_) / SIDE_BY_SIDE, *open_]) if open_ else 0
+        return max([sum(open_) / SIDE_BY_SIDE, *open_], default=0) or None
 
     def _show(self, shown):
-        shown.estimate_s = shown.elapsed() + self.seconds_left()
+        left = self.seconds_left()
+        shown.estimate_s = shown.elapsed() + left if left else None
         running = [f"{name}: {phase}" for name, phase in sorted(self.phase.items())
                    if name not in self.outcomes]
         shown.update(detail=f"{len(self.outcomes)} of {len(self.plan.configs)} guests done, "

@@ -162,6 +162,15 @@ def test_outcomes_are_in_the_plans_order_whatever_ends_first(race, configs, firs
     assert all(found[name] is expected[name] for name in configs)
 
 
+@pytest.mark.parametrize("spent, left", [
+    ({}, 300), ({"slob": 100}, 200), ({"slob": 250, "off": 50}, 50), ({"slob": 300}, 100),
+    ({"slob": 299, "off": 98}, 2), ({"slob": 400, "off": 100}, None)])
+def test_the_time_left_is_that_of_the_lanes(race, spent, left):
+    running = race(run.Plan(configs=("off", "slob")), None)
+    running.left, running.spent = {"off": 100, "slob": 300}, spent
+    assert running.seconds_left() == left
+
+
 def test_the_longest_guests_start_first(race):
     # Which of the first two is seen first is the host's affair.
     started, both = [], threading.Barrier(2)
