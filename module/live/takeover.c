@@ -318,16 +318,19 @@ static bool memtb_live_inside(enum memtb_hook_kind kind)
 }
 
 /*
- * Until no task is in a hook of this kind, which none enters any more.  One that
- * is between the handler and its first instruction, or preempted there, is
- * waited for by synchronize_rcu_tasks(); one that sleeps inside, in the page
+ * Until no task is in a hook of the first @nr kinds, which none enters any more.
+ * One that is between the handler and its first instruction, or preempted there,
+ * is waited for by synchronize_rcu_tasks(); one that sleeps inside, in the page
  * allocator, by the counters.
  */
-static void memtb_live_quiesce(enum memtb_hook_kind kind)
+static void memtb_live_quiesce(enum memtb_hook_kind nr)
 {
+	enum memtb_hook_kind kind;
+
 	synchronize_rcu_tasks();
-	while (memtb_live_inside(kind))
-		schedule_timeout_uninterruptible(1);
+	for (kind = 0; kind < nr; kind++)
+		while (memtb_live_inside(kind))
+			schedule_timeout_uninterruptible(1);
 	synchronize_rcu_tasks();
 }
 
@@ -371,11 +374,8 @@ static int memtb_live_install(void)
 
 static void memtb_live_remove(void)
 {
-	enum memtb_hook_kind kind;
-
 	memtb_hooks_remove();
-	for (kind = 0; kind < MEMTB_NR_KINDS; kind++)
-		memtb_live_quiesce(kind);
+	memtb_live_quiesce(MEMTB_NR_KINDS);
 	/* A late scan would adopt what nobody reports the end of any more. */
 	irq_work_sync(&memtb_live_scan_kick);
 	cancel_work_sync(&memtb_live_scanner);
@@ -450,7 +450,8 @@ static void memtb_live_leave(void)
 {
 	flush_work(&memtb_live_starter);
 	WRITE_ONCE(memtb_live.taking, false);
-	memtb_live_quiesce(MEMTB_ALLOC);
+	/* Frees go on. */
+	memtb_live_quiesce(MEMTB_ALLOC + 1);
 	memtb_live_state = MEMTB_LIVE_DRAINING;
 	pr_info("live: off, %llu objects are still out\n",
 		memtb_live_objects());
