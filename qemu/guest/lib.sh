@@ -108,9 +108,9 @@ may_stay() {
 
 # What init says at the end of every run, the last of it on the console.
 epilogue() {
-	echo '<1>memtb-guest: end' >/dev/kmsg
 	scan_kmemleak
 	fact taint "$(cat /proc/sys/kernel/tainted)"
 	left=$(sed -n 's/^\(memtb[a-z_]*\) .*/\1/p' /proc/modules | tr '\n' ' ')
 	fact modules-left "${left:-none}"
+	echo '<1>memtb-guest: end' >/dev/kmsg
 }
