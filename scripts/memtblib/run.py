@@ -11,7 +11,7 @@ from pathlib import Path
 
 from . import (boot, cache, helpers, judge, kernel, module, paths, progress, report, results,
                rootfs, tree)
-from .errors import FAIL, MISS, PASS, UserError
+from .errors import MISS, UserError
 
 # Configuration: insmod's arguments. Ratios are to the first.
 BASE = "off"
@@ -202,11 +202,7 @@ def verdict_of(outcomes):
 
 def exit_code_of(outcomes):
     """The exit code that goes with it."""
-    worst = verdict_of(outcomes)
-    if worst == "PASS":
-        return PASS
-    return max((outcome.exit_code for outcome in outcomes.values()
-                if outcome.verdict == worst), default=FAIL)
+    return judge.EXIT_CODES[verdict_of(outcomes)]
 
 
 def commit():
