@@ -273,11 +273,12 @@ static void is_found(struct kunit *test)
 	const struct memtb_busted_fault *fault = test->param_value;
 	const struct memtb_conform_property *property;
 	struct memtb_backend fake = memtb_busted_fake(&fault->with);
+	const struct memtb_heap_params none = {};
 	const char *found;
 
 	property = memtb_conform_find(fault->property);
 	KUNIT_ASSERT_NOT_NULL(test, property);
-	found = memtb_conform_run(property, &fake, MEMTB_PLANTED, 0);
+	found = memtb_conform_run(property, &fake, MEMTB_PLANTED, &none);
 	KUNIT_EXPECT_NOT_NULL_MSG(test, found, "%s does not find it",
 				  fault->property);
 	if (found)
@@ -289,12 +290,13 @@ static void nothing_is_found_without_a_fault(struct kunit *test)
 {
 	const struct memtb_busted_fault *fault = memtb_busted_faults;
 	struct memtb_backend fake = *memtb_real;
+	const struct memtb_heap_params none = {};
 	const char *found;
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(memtb_busted_faults); i++, fault++) {
 		found = memtb_conform_run(memtb_conform_find(fault->property),
-					  &fake, "faultless", 0);
+					  &fake, "faultless", &none);
 		KUNIT_EXPECT_NULL_MSG(test, found, "%s: %s", fault->property,
 				      found);
 	}

@@ -109,11 +109,10 @@ static struct memtb_heap *memtb_conform_other(struct memtb_conform *c,
 					      unsigned long max_pages,
 					      unsigned long fail_page)
 {
-	const struct memtb_heap_params params = {
-		.max_pages = max_pages, .fail_page = fail_page,
-		.debug = c->debug,
-	};
+	struct memtb_heap_params params = c->params;
 
+	params.max_pages = max_pages;
+	params.fail_page = fail_page;
 	c->other = memtb_heap_create(c->heap->backend, c->heap->name, &params);
 	if (IS_ERR(c->other))
 		c->other = NULL;
@@ -154,7 +153,7 @@ static const char *memtb_conform_end(struct memtb_heap *heap)
  * @property: what
  * @backend: whom; has all that the property needs
  * @heap_name: MEMTB_PLANTED if it is expected not to hold
- * @debug: run-time checks, a mask of MEMTB_DEBUG_* bits
+ * @params: run-time checks and options
  *
  * Whatever the property says, the heaps have to be clean in the end.
  *
@@ -163,16 +162,16 @@ static const char *memtb_conform_end(struct memtb_heap *heap)
  */
 const char *memtb_conform_run(const struct memtb_conform_property *property,
 			      const struct memtb_backend *backend,
-			      const char *heap_name, unsigned int debug)
+			      const char *heap_name,
+			      const struct memtb_heap_params *params)
 {
-	const struct memtb_heap_params params = { .debug = debug };
 	struct memtb_conform *c = kvzalloc(sizeof(*c), GFP_KERNEL);
 	const char *fault, *left = NULL, *end;
 
 	if (!c)
 		return "no memory for the test";
-	c->debug = debug;
-	c->heap = memtb_heap_create(backend, heap_name, &params);
+	c->params = *params;
+	c->heap = memtb_heap_create(backend, heap_name, params);
 	if (IS_ERR(c->heap)) {
 		kvfree(c);
 		return "no heap could be made";
@@ -329,7 +328,7 @@ static const char *usable_size_may_be_used(struct memtb_conform *c)
 		if (usable < size)
 			return "a block's usable size is less than was asked for";
 		/* The check of the heap knows only what was asked for. */
-		if (!c->debug)
+		if (!c->params.debug)
 			item->size = usable;
 		memtb_conform_fill(c, item);
 	}

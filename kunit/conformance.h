@@ -50,7 +50,7 @@ struct memtb_conform_item {
  * struct memtb_conform - what a property works with
  * @heap: a fresh heap of the backend
  * @other: a second one, if the property makes one
- * @debug: run-time checks of both
+ * @params: checks and options of both
  * @nr: number of @item
  * @item: everything allocated; whatever is left is freed after the property,
  *	so that it may return at the first fault
@@ -58,7 +58,7 @@ struct memtb_conform_item {
 struct memtb_conform {
 	struct memtb_heap *heap;
 	struct memtb_heap *other;
-	unsigned int debug;
+	struct memtb_heap_params params;
 	unsigned int nr;
 	struct memtb_conform_item item[MEMTB_CONFORM_ITEMS];
 };
@@ -81,6 +81,7 @@ extern const struct memtb_conform_property memtb_conform_properties[];
 const struct memtb_conform_property *memtb_conform_find(const char *name);
 const char *memtb_conform_run(const struct memtb_conform_property *property,
 			      const struct memtb_backend *backend,
-			      const char *heap_name, unsigned int debug);
+			      const char *heap_name,
+			      const struct memtb_heap_params *params);
 
 #endif /* MEMTB_CONFORMANCE_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * memtb_conformance: every property of the contract, of every backend, without
- * checks and with debug=verify.
+ * memtb_conformance: every property of the contract, of every backend and of
+ * each of its options alone, without checks and with debug=verify.
  */
 #include <kunit/test.h>
 
@@ -10,7 +10,24 @@
 struct memtb_conform_question {
 	const struct memtb_conform_property *property;
 	const struct memtb_backend *backend;
+	unsigned long options;
 };
+
+/* The designs are numbered backend by backend: plain, then one per option. */
+static const struct memtb_backend *memtb_conform_design(unsigned int i,
+							unsigned long *options)
+{
+	const struct memtb_backend *backend;
+	unsigned int nr, k;
+
+	for (k = 0; (backend = memtb_backend_nth(k)); k++, i -= nr) {
+		nr = 1 + memtb_backend_nr_options(backend);
+		if (i < nr)
+			break;
+	}
+	*options = i ? BIT(i - 1) : 0;
+	return backend;
+}
 
 static bool memtb_conform_question(unsigned int i,
 				   struct memtb_conform_question *question)
@@ -20,7 +37,7 @@ static bool memtb_conform_question(unsigned int i,
 	while (memtb_conform_properties[nr].name)
 		nr++;
 	question->property = memtb_conform_properties + i % nr;
-	question->backend = memtb_backend_nth(i / nr);
+	question->backend = memtb_conform_design(i / nr, &question->options);
 	return question->backend;
 }
 
@@ -33,12 +50,15 @@ static const void *memtb_conform_next(const void *prev, char *desc,
 {
 	struct memtb_conform_question question;
 	unsigned long i = (unsigned long)prev;
+	char design[MEMTB_DESIGN_MAX];
 
 	for (; memtb_conform_question(i, &question); i++) {
 		if ((needs | question.property->needs) & ~question.backend->flags)
 			continue;
-		snprintf(desc, KUNIT_PARAM_DESC_SIZE, "%s: %s",
-			 question.backend->name, question.property->name);
+		memtb_backend_design(question.backend, question.options,
+				     design, sizeof(design));
+		snprintf(desc, KUNIT_PARAM_DESC_SIZE, "%s: %s", design,
+			 question.property->name);
 		return (void *)(i + 1);
 	}
 	return NULL;
@@ -56,12 +76,14 @@ static const void *memtb_conform_verified(const void *prev, char *desc)
 
 static void memtb_conform_ask(struct kunit *test, unsigned int debug)
 {
+	struct memtb_heap_params params = { .debug = debug };
 	struct memtb_conform_question question;
 	const char *fault;
 
 	memtb_conform_question((unsigned long)test->param_value - 1, &question);
+	params.options = question.options;
 	fault = memtb_conform_run(question.property, question.backend,
-				  "conformance", debug);
+				  "conformance", &params);
 	KUNIT_EXPECT_TRUE_MSG(test, !fault, "%s", fault);
 }
 

@@ -32,6 +32,9 @@ struct memtb_heap;
  */
 #define MEMTB_CACHE_FLAGS	SLAB_TYPESAFE_BY_RCU
 
+/* Longest name of a design with options, in bytes, with the terminating NUL. */
+#define MEMTB_DESIGN_MAX	96
+
 /* Run-time checks of a heap, the bits of the ``debug=`` parameter. */
 #define MEMTB_DEBUG_VERIFY	0x1	/* overlap and owner of every object */
 
@@ -40,11 +43,14 @@ struct memtb_heap;
  * @max_pages: page budget, in pages; 0 means no limit
  * @fail_page: every @fail_page-th page request fails; 0 means none does
  * @debug: run-time checks, a mask of MEMTB_DEBUG_* bits
+ * @options: variants of the design, see memtb_backend_parse(); 0 is the design
+ *	as its essay describes it
  */
 struct memtb_heap_params {
 	unsigned long max_pages;
 	unsigned long fail_page;
 	unsigned int debug;
+	unsigned long options;
 };
 
 /**
@@ -139,5 +145,9 @@ size_t memtb_size(struct memtb_heap *heap, void *obj);
 /* backend/backend.c */
 const struct memtb_backend *memtb_backend_find(const char *name);
 const struct memtb_backend *memtb_backend_nth(unsigned int i);
+const struct memtb_backend *memtb_backend_parse(const char *word,
+						unsigned long *options);
+void memtb_backend_design(const struct memtb_backend *backend,
+			  unsigned long options, char *buf, size_t size);
 
 #endif /* MEMTB_H */

@@ -2,6 +2,7 @@
 /*
  * The registry: which designs there are.
  */
+#include <linux/err.h>
 #include <linux/export.h>
 #include <linux/kernel.h>
 #include <linux/log2.h>
@@ -39,6 +40,17 @@ const struct memtb_backend *memtb_backend_nth(unsigned int i)
 }
 EXPORT_SYMBOL_GPL(memtb_backend_nth);
 
+/* How many variants a design can be switched to. */
+unsigned int memtb_backend_nr_options(const struct memtb_backend *backend)
+{
+	unsigned int nr = 0;
+
+	while (backend->options && backend->options[nr])
+		nr++;
+	return nr;
+}
+EXPORT_SYMBOL_GPL(memtb_backend_nr_options);
+
 /**
  * memtb_backend_find - look a backend up
  * @name: its name; a trailing newline is ignored
@@ -56,3 +68,71 @@ const struct memtb_backend *memtb_backend_find(const char *name)
 	return NULL;
 }
 EXPORT_SYMBOL_GPL(memtb_backend_find);
+
+/* The bit of the option that @word names, 0 if there is none. */
+static unsigned long memtb_backend_option(const struct memtb_backend *backend,
+					  const char *word)
+{
+	unsigned int i, nr = memtb_backend_nr_options(backend);
+
+	for (i = 0; i < nr; i++)
+		if (sysfs_streq(word, backend->options[i]))
+			return BIT(i);
+	return 0;
+}
+
+/**
+ * memtb_backend_parse - a design as users type it: name[+option]...
+ * @word: for example slob-page+list2008; a trailing newline is ignored
+ * @options: the options named, for struct memtb_heap_params
+ *
+ * Context: any.
+ * Return: the backend; ERR_PTR(-ENOENT) if there is none of this name,
+ * ERR_PTR(-EINVAL) if it has not all of the options.
+ */
+const struct memtb_backend *memtb_backend_parse(const char *word,
+						unsigned long *options)
+{
+	char copy[MEMTB_DESIGN_MAX], *rest = copy;
+	const struct memtb_backend *backend;
+	unsigned long bit;
+
+	*options = 0;
+	if (strscpy(copy, word, sizeof(copy)) < 0)
+		return ERR_PTR(-ENOENT);
+	backend = memtb_backend_find(strsep(&rest, "+"));
+	if (!backend)
+		return ERR_PTR(-ENOENT);
+	while (rest) {
+		bit = memtb_backend_option(backend, strsep(&rest, "+"));
+		if (!bit)
+			return ERR_PTR(-EINVAL);
+		*options |= bit;
+	}
+	return backend;
+}
+EXPORT_SYMBOL_GPL(memtb_backend_parse);
+
+/**
+ * memtb_backend_design - the words that memtb_backend_parse() takes
+ * @backend: the design
+ * @options: its options
+ * @buf: gets them
+ * @size: bytes of @buf; MEMTB_DESIGN_MAX is enough
+ *
+ * Context: any.
+ */
+void memtb_backend_design(const struct memtb_backend *backend,
+			  unsigned long options, char *buf, size_t size)
+{
+	unsigned int i, nr = memtb_backend_nr_options(backend);
+
+	strscpy(buf, backend->name, size);
+	for (i = 0; i < nr; i++) {
+		if (!(options & BIT(i)))
+			continue;
+		strlcat(buf, "+", size);
+		strlcat(buf, backend->options[i], size);
+	}
+}
+EXPORT_SYMBOL_GPL(memtb_backend_design);

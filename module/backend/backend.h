@@ -38,6 +38,8 @@
  * @heap_size: bytes of private state per heap, zeroed, see memtb_heap_priv()
  * @cache_size: bytes of private state per cache, zeroed, memtb_cache_priv()
  * @gp_min_align: alignment in bytes that every general-purpose block has
+ * @options: names of variants, each a bit of the heap's params.options in this
+ *	order, NULL behind the last.  Optional.
  *
  * @heap_init: Sets up private heap state.  Process context, may sleep.
  *	0 or a negative errno; after an error nothing is left behind.
@@ -80,6 +82,7 @@ struct memtb_backend {
 	size_t heap_size;
 	size_t cache_size;
 	size_t gp_min_align;
+	const char * const *options;
 
 	int (*heap_init)(struct memtb_heap *heap);
 	void (*heap_exit)(struct memtb_heap *heap);
@@ -104,5 +107,13 @@ extern const struct memtb_backend memtb_backend_slob;
 extern const struct memtb_backend memtb_backend_slob_new;
 
 bool memtb_backend_valid(const struct memtb_backend *backend);
+unsigned int memtb_backend_nr_options(const struct memtb_backend *backend);
+
+/* Whether the heap runs variant @option, a number of the backend's options. */
+static inline bool memtb_option(const struct memtb_heap *heap,
+				unsigned int option)
+{
+	return heap->params.options & BIT(option);
+}
 
 #endif /* MEMTB_BACKEND_H */

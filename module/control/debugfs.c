@@ -17,15 +17,22 @@
 
 static struct dentry *memtb_debugfs;
 
+/* The heap's own in brackets, with its options. */
 static int memtb_backends_show(struct seq_file *m, void *unused)
 {
 	struct memtb_heap *heap = m->private;
 	const struct memtb_backend *backend;
+	char design[MEMTB_DESIGN_MAX];
 	unsigned int i;
 
-	for (i = 0; (backend = memtb_backend_nth(i)); i++)
-		seq_printf(m, backend == heap->backend ? "%s[%s]" : "%s%s",
-			   i ? " " : "", backend->name);
+	memtb_backend_design(heap->backend, heap->params.options, design,
+			     sizeof(design));
+	for (i = 0; (backend = memtb_backend_nth(i)); i++) {
+		if (backend == heap->backend)
+			seq_printf(m, "%s[%s]", i ? " " : "", design);
+		else
+			seq_printf(m, "%s%s", i ? " " : "", backend->name);
+	}
 	seq_putc(m, '\n');
 	return 0;
 }

@@ -40,6 +40,7 @@ out_destroy_heap:
 static int __init memtb_init(void)
 {
 	struct memtb_setup setup = {};
+	char design[MEMTB_DESIGN_MAX];
 	int err;
 
 	err = memtb_params_parse(&setup);
@@ -53,7 +54,9 @@ static int __init memtb_init(void)
 		memtb_pagemap_exit(&memtb_pagemap);
 		return err;
 	}
-	pr_info("loaded, backend %s, live %s\n", setup.backend->name,
+	memtb_backend_design(setup.backend, setup.heap.options, design,
+			     sizeof(design));
+	pr_info("loaded, backend %s, live %s\n", design,
 		memtb_live_mode_names[setup.live]);
 	return 0;
 }

@@ -3,6 +3,7 @@
  * Parameters: read as words, understood as a set, refused with one line that
  * names what is valid.
  */
+#include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/module.h>
 #include <linux/string.h>
@@ -41,30 +42,36 @@ const char * const memtb_live_mode_names[MEMTB_NR_LIVE_MODES] = {
 #define MEMTB_WORD		"%*pE"
 #define memtb_word(word)	(int)strnlen(word, 32), word
 
-/* For messages: the names of all backends in one line. */
+/* For messages: the names of all backends and their options in one line. */
 static void memtb_backend_names(char *buf, size_t size)
 {
 	const struct memtb_backend *backend;
-	unsigned int i;
+	unsigned int i, k;
 
 	*buf = '\0';
 	for (i = 0; (backend = memtb_backend_nth(i)); i++) {
 		strlcat(buf, i ? ", " : "", size);
 		strlcat(buf, backend->name, size);
+		for (k = 0; k < memtb_backend_nr_options(backend); k++) {
+			strlcat(buf, "[+", size);
+			strlcat(buf, backend->options[k], size);
+			strlcat(buf, "]", size);
+		}
 	}
 }
 
-static int memtb_backend_parse(const char *word,
-			       const struct memtb_backend **backend)
+static int memtb_setup_backend(const char *word, struct memtb_setup *setup)
 {
-	char names[128];
+	char names[256];
 
-	*backend = memtb_backend_find(word);
-	if (*backend)
+	setup->backend = memtb_backend_parse(word, &setup->heap.options);
+	if (!IS_ERR(setup->backend))
 		return 0;
 	memtb_backend_names(names, sizeof(names));
-	pr_err("backend=" MEMTB_WORD ": there is none of this name, valid are %s\n",
-	       memtb_word(word), names);
+	pr_err("backend=" MEMTB_WORD ": there is no %s of this name, valid are %s\n",
+	       memtb_word(word),
+	       PTR_ERR(setup->backend) == -ENOENT ? "backend" : "option",
+	       names);
 	return -EINVAL;
 }
 
@@ -144,7 +151,7 @@ int memtb_params_parse(struct memtb_setup *setup)
 {
 	int err;
 
-	err = memtb_backend_parse(memtb_param_backend, &setup->backend);
+	err = memtb_setup_backend(memtb_param_backend, setup);
 	if (!err)
 		err = memtb_live_parse(memtb_param_live, &setup->live);
 	if (!err)

@@ -48,7 +48,8 @@ struct memtb_heap *memtb_heap_create(const struct memtb_backend *backend,
 
 	if (!memtb_backend_valid(backend) || !memtb_name_valid(name))
 		return ERR_PTR(-EINVAL);
-	if (params && !memtb_check_valid(backend, params->debug))
+	if (params && (!memtb_check_valid(backend, params->debug) ||
+		       params->options >> memtb_backend_nr_options(backend)))
 		return ERR_PTR(-EINVAL);
 
 	heap = kzalloc(sizeof(*heap) + backend->heap_size, GFP_KERNEL);

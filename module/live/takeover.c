@@ -552,10 +552,13 @@ static void memtb_live_show_locked(struct seq_file *m)
 {
 	struct memtb_heap *heap = memtb_live.heap;
 	u64 taken[2], native[2], live = memtb_live_objects();
+	char design[MEMTB_DESIGN_MAX];
 
 	memtb_hooks_count(taken, native);
 	seq_printf(m, "mode %s\n", memtb_live_mode_names[memtb_live_state]);
-	seq_printf(m, "backend %s\n", heap->backend->name);
+	memtb_backend_design(heap->backend, heap->params.options, design,
+			     sizeof(design));
+	seq_printf(m, "backend %s\n", design);
 	seq_printf(m, "debug %s\n", heap->params.debug ? "verify" : "none");
 	seq_printf(m, "alloc_taken %llu\n", taken[0]);
 	seq_printf(m, "alloc_native %llu\n", native[0]);

@@ -36,6 +36,10 @@ FLAVOURS = {
                                 image="arch/x86/boot/bzImage"),
     "x86_64-smp-kcsan": Flavour(COMMON + ["smp", "test", "kcsan"], True, 1180, 800,
                                 image="arch/x86/boot/bzImage"),
+    # The kernel's own SLAB and SLOB, for fidelity and cost beside them; never taken over.
+    "x86_64-up-slab": Flavour(COMMON + ["measure", "up", "test", "slab"], False, 1160, 700),
+    "x86_64-smp-slab": Flavour(COMMON + ["measure", "smp", "test", "slab"], True, 1180, 700),
+    "x86_64-up-slob": Flavour(COMMON + ["measure", "up", "test", "slob"], False, 1160, 700),
 }
 
 
