@@ -66,6 +66,10 @@ struct memtb_heap_params {
  * @MEMTB_STAT_LOCK_HOLDS: sections with interrupts off
  * @MEMTB_STAT_LOCK_HOLD_NS: time in them, in ns
  * @MEMTB_STAT_LOCK_HOLD_MAX_NS: longest of them, in ns
+ * @MEMTB_STAT_LOCK_CONTENDED: times that a lock was held by somebody else
+ * @MEMTB_STAT_CPU_REFILLS: times that a processor's own store was empty
+ * @MEMTB_STAT_CPU_FLUSHES: times that it was full
+ * @MEMTB_STAT_SLABS_MADE: slabs made of fresh pages
  * @MEMTB_NR_STATS: number of counters
  *
  * The same for every backend; a mechanism that a design lacks stays at zero.
@@ -82,6 +86,10 @@ enum memtb_stat {
 	MEMTB_STAT_LOCK_HOLDS,
 	MEMTB_STAT_LOCK_HOLD_NS,
 	MEMTB_STAT_LOCK_HOLD_MAX_NS,
+	MEMTB_STAT_LOCK_CONTENDED,
+	MEMTB_STAT_CPU_REFILLS,
+	MEMTB_STAT_CPU_FLUSHES,
+	MEMTB_STAT_SLABS_MADE,
 	MEMTB_NR_STATS
 };
 
@@ -105,6 +113,34 @@ struct memtb_stats {
 	u64 pages_put;
 	u64 pages_failed;
 	u64 objects_live;
+};
+
+/**
+ * struct memtb_cache_info - a cache in the columns of /proc/slabinfo
+ * @active_objs: objects that are out
+ * @num_objs: objects that there is room for
+ * @stride: bytes from one object to the next
+ * @objs_per_slab: objects in a slab
+ * @pages_per_slab: pages in a slab
+ * @limit: most objects in the store of a processor
+ * @batch: objects that come and go at once
+ * @shared: length of the common store, in batches
+ * @active_slabs: slabs with an object that is out
+ * @num_slabs: all slabs
+ * @shared_avail: objects in the common store
+ */
+struct memtb_cache_info {
+	unsigned long active_objs;
+	unsigned long num_objs;
+	size_t stride;
+	unsigned int objs_per_slab;
+	unsigned int pages_per_slab;
+	unsigned int limit;
+	unsigned int batch;
+	unsigned int shared;
+	unsigned long active_slabs;
+	unsigned long num_slabs;
+	unsigned long shared_avail;
 };
 
 /* The visible name of each counter, in the order of enum memtb_stat. */

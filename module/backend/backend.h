@@ -60,6 +60,10 @@
  * @free: Takes back an object that @alloc gave out.  Any context but NMI,
  *	concurrent, never sleeps.  False if the design found, and reported, that
  *	@obj is not out; then nothing has changed.
+ * @alloc_bulk: Hands out @nr objects at once, as @alloc does one; all or none.
+ *	False if there is no page.  Optional: without it @alloc is called.
+ * @free_bulk: Takes back objects; they are known to lie in the heap.  Number of
+ *	those that it took; the others it reported, as @free does.  Optional.
  * @gp_alloc: Hands out @size bytes, 1 <= @size <= @max_size.  Powers of two
  *	are naturally aligned, all others aligned to @gp_min_align.  Otherwise
  *	as @alloc.
@@ -69,6 +73,13 @@
  * @shrink: Returns the pages that can be returned now to the page allocator.
  *	Process context, may sleep, against running traffic.  Number of pages
  *	returned.  Optional.
+ * @tune: Sets what the design lets one set of a running cache, in the words of
+ *	/proc/slabinfo: length of the stores of each processor, objects that
+ *	come and go at once, length of the common store as a multiple of that.
+ *	Process context, may sleep, against running traffic; the heap's lock is
+ *	held.  0, -EINVAL, -ENOMEM.  Optional.
+ * @info: Fills in what the design knows of a cache; the rest is zero.  Process
+ *	context, against running traffic; the heap's lock is held.  Optional.
  * @check: Walks every structure of the heap, prints each violation, returns
  *	their number.  Process context, against running traffic: takes the
  *	design's own locks.  Optional only where there is no structure.
@@ -92,12 +103,19 @@ struct memtb_backend {
 	void *(*alloc)(struct memtb_cache *cache, gfp_t gfp, int node);
 	bool (*free)(struct memtb_cache *cache, void *obj);
 
+	bool (*alloc_bulk)(struct memtb_cache *cache, gfp_t gfp, size_t nr,
+			   void **objs);
+	size_t (*free_bulk)(struct memtb_cache *cache, size_t nr, void **objs);
+
 	void *(*gp_alloc)(struct memtb_heap *heap, size_t size, gfp_t gfp,
 			  int node);
 	bool (*gp_free)(struct memtb_heap *heap, void *obj);
 	size_t (*gp_size)(struct memtb_heap *heap, void *obj);
 
 	unsigned long (*shrink)(struct memtb_heap *heap);
+	int (*tune)(struct memtb_cache *cache, unsigned int limit,
+		    unsigned int batch, unsigned int shared);
+	void (*info)(struct memtb_cache *cache, struct memtb_cache_info *info);
 	unsigned long (*check)(struct memtb_heap *heap);
 };
 
@@ -105,6 +123,7 @@ extern const struct memtb_backend memtb_backend_null;
 extern const struct memtb_backend memtb_backend_kernel;
 extern const struct memtb_backend memtb_backend_slob;
 extern const struct memtb_backend memtb_backend_slob_new;
+extern const struct memtb_backend memtb_backend_slab;
 
 bool memtb_backend_valid(const struct memtb_backend *backend);
 unsigned int memtb_backend_nr_options(const struct memtb_backend *backend);

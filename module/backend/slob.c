@@ -248,7 +248,7 @@ static struct memtb_slob_big **memtb_slob_big_find(struct memtb_slob *slob,
 		where = &(*where)->next;
 		steps++;
 	}
-	memtb_slob_steps(slob->heap, steps);
+	memtb_stat_steps(slob->heap, steps);
 	return where;
 }
 

@@ -55,11 +55,8 @@ void memtb_slob_unlock(struct memtb_slob_list *list, unsigned long flags)
 	__releases(&list->lock)
 {
 	struct memtb_heap *heap = list->owner->heap;
-	u64 ns = local_clock() - list->since;
 
-	memtb_stat_add(heap, MEMTB_STAT_LOCK_HOLDS, 1);
-	memtb_stat_add(heap, MEMTB_STAT_LOCK_HOLD_NS, ns);
-	memtb_stat_max(heap, MEMTB_STAT_LOCK_HOLD_MAX_NS, ns);
+	memtb_stat_held(heap, local_clock() - list->since);
 	raw_spin_unlock_irqrestore(&list->lock, flags);
 }
 
@@ -150,7 +147,7 @@ void *memtb_slob_take(struct memtb_slob_list *list, size_t size, size_t align,
 		prev = cur;
 	} while (prev != list->rover);
 
-	memtb_slob_steps(list->owner->heap, steps);
+	memtb_stat_steps(list->owner->heap, steps);
 	return start;
 }
 
@@ -194,7 +191,7 @@ memtb_slob_before(struct memtb_slob_list *list,
 		}
 		lap = true;
 	}
-	memtb_slob_steps(list->owner->heap, steps);
+	memtb_stat_steps(list->owner->heap, steps);
 	return cur;
 }
 

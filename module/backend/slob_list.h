@@ -70,14 +70,6 @@ static inline size_t memtb_slob_footer_offset(size_t size)
 	return ALIGN(size, __alignof__(struct memtb_slob_footer));
 }
 
-/* Interrupts are off: see memtb_stat_max(). */
-static inline void memtb_slob_steps(struct memtb_heap *heap,
-				    unsigned long steps)
-{
-	memtb_stat_add(heap, MEMTB_STAT_LIST_STEPS, steps);
-	memtb_stat_max(heap, MEMTB_STAT_LIST_STEPS_MAX, steps);
-}
-
 void memtb_slob_list_init(struct memtb_slob_list *list,
 			  struct memtb_owner *owner, size_t run);
 void memtb_slob_lock(struct memtb_slob_list *list, unsigned long *flags)

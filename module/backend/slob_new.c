@@ -265,6 +265,7 @@ static void *memtb_big_alloc(struct memtb_slob_new *new,
 	if (!big)
 		return NULL;
 	big->place.owner.heap = heap;
+	big->place.owner.cache = NULL;
 	big->place.big = true;
 	big->order = get_order(size);
 	big->pages = memtb_pages_get(&big->place.owner, gfp, big->order, node);

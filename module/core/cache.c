@@ -57,35 +57,61 @@ struct memtb_cache *memtb_cache_create(struct memtb_heap *heap,
 	cache->align = max(align, sizeof(void *));
 	cache->flags = flags;
 	cache->ctor = ctor;
-	cache->live = alloc_percpu(long);
-	if (!cache->live)
+	cache->cpu = alloc_percpu(struct memtb_cache_cpu);
+	if (!cache->cpu)
 		goto out_free_cache;
 
 	err = backend->cache_init ? backend->cache_init(cache) : 0;
 	if (err)
-		goto out_free_live;
+		goto out_free_cpu;
 
 	mutex_lock(&heap->lock);
 	list_add_tail(&cache->node, &heap->caches);
 	mutex_unlock(&heap->lock);
 	return cache;
 
-out_free_live:
-	free_percpu(cache->live);
+out_free_cpu:
+	free_percpu(cache->cpu);
 out_free_cache:
 	kfree(cache);
 	return ERR_PTR(err);
 }
 EXPORT_SYMBOL_GPL(memtb_cache_create);
 
-unsigned long memtb_cache_live(struct memtb_cache *cache)
+/* Exact only while nobody allocates or frees; frees never exceed allocations. */
+void memtb_cache_count(struct memtb_cache *cache, u64 *allocs, u64 *frees)
 {
-	long sum = 0;
 	int cpu;
 
+	*allocs = 0;
+	*frees = 0;
 	for_each_possible_cpu(cpu)
-		sum += READ_ONCE(*per_cpu_ptr(cache->live, cpu));
-	return sum;
+		*frees += READ_ONCE(per_cpu_ptr(cache->cpu, cpu)->frees);
+	for_each_possible_cpu(cpu)
+		*allocs += READ_ONCE(per_cpu_ptr(cache->cpu, cpu)->allocs);
+}
+
+unsigned long memtb_cache_live(struct memtb_cache *cache)
+{
+	u64 allocs, frees;
+
+	memtb_cache_count(cache, &allocs, &frees);
+	return allocs - frees;
+}
+
+/* Out of the heap's list, but not out of its counters. */
+static void memtb_cache_unlink(struct memtb_cache *cache)
+{
+	struct memtb_heap *heap = cache->heap;
+	u64 allocs, frees;
+
+	mutex_lock(&heap->lock);
+	memtb_cache_count(cache, &allocs, &frees);
+	memtb_stat_add(heap, MEMTB_STAT_ALLOCS, allocs);
+	memtb_stat_add(heap, MEMTB_STAT_FREES, frees);
+	memtb_stat_add(heap, MEMTB_STAT_BYTES_REQUESTED, allocs * cache->size);
+	list_del(&cache->node);
+	mutex_unlock(&heap->lock);
 }
 
 /**
@@ -108,12 +134,10 @@ unsigned long memtb_cache_destroy(struct memtb_cache *cache)
 		       cache->name, live);
 		return live;
 	}
-	mutex_lock(&heap->lock);
-	list_del(&cache->node);
-	mutex_unlock(&heap->lock);
+	memtb_cache_unlink(cache);
 	if (heap->backend->cache_exit)
 		heap->backend->cache_exit(cache);
-	free_percpu(cache->live);
+	free_percpu(cache->cpu);
 	kfree(cache);
 	return 0;
 }

@@ -93,8 +93,11 @@ static void memtb_heap_destroy_caches(struct memtb_heap *heap)
 {
 	struct memtb_cache *cache, *next;
 
-	/* Unlocked: nobody may use the heap any more. */
-	list_for_each_entry_safe(cache, next, &heap->caches, node)
+	/*
+	 * Unlocked: nobody may use the heap any more.  The last first: a design
+	 * may have made caches of its own, which serve the others.
+	 */
+	list_for_each_entry_safe_reverse(cache, next, &heap->caches, node)
 		memtb_cache_destroy(cache);
 }
 

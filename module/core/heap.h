@@ -10,16 +10,20 @@
 #include <linux/percpu.h>
 
 #include "../memtb.h"
+#include "array.h"
 
 /**
  * struct memtb_owner - what the page map says of a page
  * @heap: the heap that holds the page
+ * @cache: a cache whose objects are all that lies there, and may be pushed on
+ *	its arrays; otherwise NULL
  *
  * A backend that must find more than the heap from an object embeds this as
  * the first member of its own descriptor.
  */
 struct memtb_owner {
 	struct memtb_heap *heap;
+	struct memtb_cache *cache;
 };
 
 /* Per-CPU counters of a heap; private to stats.c and memtb_stat_*(). */
@@ -61,28 +65,35 @@ struct memtb_heap {
 	unsigned long priv[];
 };
 
+/* Per-CPU counters of a cache; only their sums mean something. */
+struct memtb_cache_cpu {
+	u64 allocs;
+	u64 frees;
+};
+
 /**
  * struct memtb_cache - an object cache of a heap
  * @heap: whose
- * @name: copied at creation
+ * @cpu: per-CPU counters
+ * @array: arrays that the core takes from and puts into, if the design has any
+ * @ctor: constructor or NULL
  * @size: bytes that the user asked for per object
  * @align: alignment of each object in bytes, a power of two, at least
  *	that of a pointer
  * @flags: a mask of MEMTB_CACHE_FLAGS
- * @ctor: constructor or NULL
- * @live: per-CPU share of the number of live objects; only the sum means
- *	something
+ * @name: copied at creation
  * @node: in the heap's list
  * @priv: the backend's own state
  */
 struct memtb_cache {
 	struct memtb_heap *heap;
-	char name[MEMTB_NAME_MAX + 1];
+	struct memtb_cache_cpu __percpu *cpu;
+	struct memtb_array __percpu *array;
+	void (*ctor)(void *obj);
 	size_t size;
 	size_t align;
 	slab_flags_t flags;
-	void (*ctor)(void *obj);
-	long __percpu *live;
+	char name[MEMTB_NAME_MAX + 1];
 	struct list_head node;
 	unsigned long priv[];
 };
@@ -115,8 +126,25 @@ static inline void memtb_stat_max(struct memtb_heap *heap,
 		__this_cpu_write(heap->cpu->v[stat], n);
 }
 
+/* One search, of @steps steps.  As for memtb_stat_max(). */
+static inline void memtb_stat_steps(struct memtb_heap *heap,
+				    unsigned long steps)
+{
+	memtb_stat_add(heap, MEMTB_STAT_LIST_STEPS, steps);
+	memtb_stat_max(heap, MEMTB_STAT_LIST_STEPS_MAX, steps);
+}
+
+/* A lock is about to be released, after @ns ns.  As for memtb_stat_max(). */
+static inline void memtb_stat_held(struct memtb_heap *heap, u64 ns)
+{
+	memtb_stat_add(heap, MEMTB_STAT_LOCK_HOLDS, 1);
+	memtb_stat_add(heap, MEMTB_STAT_LOCK_HOLD_NS, ns);
+	memtb_stat_max(heap, MEMTB_STAT_LOCK_HOLD_MAX_NS, ns);
+}
+
 bool memtb_name_valid(const char *name);
 u64 memtb_stat_read(struct memtb_heap *heap, enum memtb_stat stat);
+void memtb_cache_count(struct memtb_cache *cache, u64 *allocs, u64 *frees);
 unsigned long memtb_cache_live(struct memtb_cache *cache);
 int memtb_stats_init(struct memtb_heap *heap);
 void memtb_stats_exit(struct memtb_heap *heap);

@@ -17,6 +17,7 @@
 #include "object.h"
 #include "pages.h"
 
+/* An object of a cache is counted in the cache: one instruction, not three. */
 static void *memtb_count_alloc(struct memtb_heap *heap, void *obj, size_t size)
 {
 	if (!obj) {
@@ -28,36 +29,85 @@ static void *memtb_count_alloc(struct memtb_heap *heap, void *obj, size_t size)
 	return obj;
 }
 
-static bool memtb_count_free(struct memtb_heap *heap, bool done)
-{
-	memtb_stat_add(heap, done ? MEMTB_STAT_FREES : MEMTB_STAT_BAD_FREES, 1);
-	return done;
-}
-
-void *memtb_object_alloc(struct memtb_cache *cache, gfp_t gfp, int node)
+/* What is seldom to be done after an object was handed out. */
+static noinline void *memtb_object_finish(struct memtb_cache *cache, void *obj,
+					  gfp_t gfp)
 {
 	struct memtb_heap *heap = cache->heap;
-	void *obj;
 
-	obj = memtb_count_alloc(heap, heap->backend->alloc(cache, gfp, node),
-				cache->size);
-	if (!obj)
-		return NULL;
-	this_cpu_inc(*cache->live);
 	memtb_check_alloc(heap, cache, obj, cache->size);
 	if (gfp & __GFP_ZERO && heap->backend->flags & MEMTB_STORES)
 		memset(obj, 0, cache->size);
 	return obj;
 }
 
-void memtb_object_free(struct memtb_cache *cache, void *obj)
+static __always_inline void *memtb_object_got(struct memtb_cache *cache,
+					      void *obj, gfp_t gfp)
+{
+	this_cpu_inc(cache->cpu->allocs);
+	if (static_branch_unlikely(&memtb_checks) || gfp & __GFP_ZERO)
+		return memtb_object_finish(cache, obj, gfp);
+	return obj;
+}
+
+static noinline void *memtb_object_alloc_slow(struct memtb_cache *cache,
+					      gfp_t gfp, int node)
+{
+	void *obj = cache->heap->backend->alloc(cache, gfp, node);
+
+	if (!obj)
+		return memtb_count_alloc(cache->heap, NULL, 0);
+	return memtb_object_got(cache, obj, gfp);
+}
+
+static __always_inline void *memtb_object_alloc_fast(struct memtb_cache *cache,
+						     gfp_t gfp, int node)
+{
+	void *obj;
+
+	if (!cache->array)
+		return memtb_object_alloc_slow(cache, gfp, node);
+	obj = memtb_array_pop(&cache->array);
+	if (unlikely(!obj))
+		return memtb_object_alloc_slow(cache, gfp, node);
+	return memtb_object_got(cache, obj, gfp);
+}
+
+void *memtb_object_alloc(struct memtb_cache *cache, gfp_t gfp, int node)
+{
+	return memtb_object_alloc_fast(cache, gfp, node);
+}
+
+static noinline void memtb_object_free_slow(struct memtb_cache *cache,
+					    void *obj)
 {
 	struct memtb_heap *heap = cache->heap;
 
 	if (!memtb_check_free(heap, cache, obj, cache->size))
 		return;
-	if (memtb_count_free(heap, heap->backend->free(cache, obj)))
-		this_cpu_dec(*cache->live);
+	if (heap->backend->free(cache, obj))
+		this_cpu_inc(cache->cpu->frees);
+	else
+		memtb_stat_add(heap, MEMTB_STAT_BAD_FREES, 1);
+}
+
+/* False if it takes more than putting it on top of an array. */
+static __always_inline bool memtb_object_free_fast(struct memtb_cache *cache,
+						   void *obj)
+{
+	struct memtb_owner *owner = memtb_owner(obj);
+
+	if (static_branch_unlikely(&memtb_checks) || !owner ||
+	    owner->cache != cache || !memtb_array_push(&cache->array, obj))
+		return false;
+	this_cpu_inc(cache->cpu->frees);
+	return true;
+}
+
+void memtb_object_free(struct memtb_cache *cache, void *obj)
+{
+	if (!memtb_object_free_fast(cache, obj))
+		memtb_object_free_slow(cache, obj);
 }
 
 void *memtb_block_alloc(struct memtb_heap *heap, size_t size, gfp_t gfp,
@@ -81,7 +131,21 @@ void memtb_block_free(struct memtb_heap *heap, void *obj)
 {
 	if (!memtb_check_free(heap, NULL, obj, 0))
 		return;
-	memtb_count_free(heap, heap->backend->gp_free(heap, obj));
+	memtb_stat_add(heap, heap->backend->gp_free(heap, obj) ?
+			     MEMTB_STAT_FREES : MEMTB_STAT_BAD_FREES, 1);
+}
+
+/* What happens after many were handed out at once. */
+static void memtb_objects_got(struct memtb_cache *cache, gfp_t gfp, size_t nr,
+			      void **objs)
+{
+	size_t i;
+
+	this_cpu_add(cache->cpu->allocs, nr);
+	if (!memtb_check_on(cache->heap) && !(gfp & __GFP_ZERO))
+		return;
+	for (i = 0; i < nr; i++)
+		memtb_object_finish(cache, objs[i], gfp);
 }
 
 /* What lies in a page of another heap, or of nobody, is not freed here. */
@@ -114,9 +178,15 @@ void *memtb_cache_alloc(struct memtb_cache *cache, gfp_t gfp, int node)
 	if (gfp & __GFP_ZERO && cache->ctor)
 		return NULL;
 	might_alloc(gfp);
-	return memtb_object_alloc(cache, gfp, node);
+	return memtb_object_alloc_fast(cache, gfp, node);
 }
 EXPORT_SYMBOL_GPL(memtb_cache_alloc);
+
+static noinline void memtb_cache_free_slow(struct memtb_cache *cache, void *obj)
+{
+	if (obj && !memtb_object_foreign(cache->heap, obj))
+		memtb_object_free_slow(cache, obj);
+}
 
 /**
  * memtb_cache_free - free an object
@@ -129,10 +199,40 @@ EXPORT_SYMBOL_GPL(memtb_cache_alloc);
  */
 void memtb_cache_free(struct memtb_cache *cache, void *obj)
 {
-	if (obj && !memtb_object_foreign(cache->heap, obj))
-		memtb_object_free(cache, obj);
+	if (!memtb_object_free_fast(cache, obj))
+		memtb_cache_free_slow(cache, obj);
 }
 EXPORT_SYMBOL_GPL(memtb_cache_free);
+
+/* One after the other, where the design has no better way. */
+static bool memtb_objects_alloc(struct memtb_cache *cache, gfp_t gfp, size_t nr,
+				void **objs)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		objs[i] = memtb_cache_alloc(cache, gfp, NUMA_NO_NODE);
+		if (!objs[i]) {
+			memtb_cache_free_bulk(cache, i, objs);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Whether all may be freed at once: none is NULL or somebody else's. */
+static bool memtb_objects_ours(struct memtb_heap *heap, size_t nr, void **objs)
+{
+	struct memtb_owner *owner;
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		owner = memtb_owner(objs[i]);
+		if (!owner || owner->heap != heap)
+			return false;
+	}
+	return true;
+}
 
 /**
  * memtb_cache_alloc_bulk - allocate many objects, or none
@@ -147,15 +247,20 @@ EXPORT_SYMBOL_GPL(memtb_cache_free);
 bool memtb_cache_alloc_bulk(struct memtb_cache *cache, gfp_t gfp, size_t nr,
 			    void **objs)
 {
-	size_t i;
+	const struct memtb_backend *backend = cache->heap->backend;
 
-	for (i = 0; i < nr; i++) {
-		objs[i] = memtb_cache_alloc(cache, gfp, NUMA_NO_NODE);
-		if (!objs[i]) {
-			memtb_cache_free_bulk(cache, i, objs);
-			return false;
-		}
+	if (!nr)
+		return true;
+	if (!backend->alloc_bulk)
+		return memtb_objects_alloc(cache, gfp, nr, objs);
+	if (gfp & __GFP_ZERO && cache->ctor)
+		return false;
+	might_alloc(gfp);
+	if (!backend->alloc_bulk(cache, gfp, nr, objs)) {
+		memtb_count_alloc(cache->heap, NULL, 0);
+		return false;
 	}
+	memtb_objects_got(cache, gfp, nr, objs);
 	return true;
 }
 EXPORT_SYMBOL_GPL(memtb_cache_alloc_bulk);
@@ -164,16 +269,24 @@ EXPORT_SYMBOL_GPL(memtb_cache_alloc_bulk);
  * memtb_cache_free_bulk - free many objects of one cache
  * @cache: the cache
  * @nr: how many
- * @objs: the objects
+ * @objs: the objects; each as for memtb_cache_free()
  *
  * Context: as memtb_cache_free().
  */
 void memtb_cache_free_bulk(struct memtb_cache *cache, size_t nr, void **objs)
 {
-	size_t i;
+	struct memtb_heap *heap = cache->heap;
+	size_t i, done;
 
-	for (i = 0; i < nr; i++)
-		memtb_cache_free(cache, objs[i]);
+	if (!heap->backend->free_bulk || memtb_check_on(heap) ||
+	    !memtb_objects_ours(heap, nr, objs)) {
+		for (i = 0; i < nr; i++)
+			memtb_cache_free(cache, objs[i]);
+		return;
+	}
+	done = heap->backend->free_bulk(cache, nr, objs);
+	this_cpu_add(cache->cpu->frees, done);
+	memtb_stat_add(heap, MEMTB_STAT_BAD_FREES, nr - done);
 }
 EXPORT_SYMBOL_GPL(memtb_cache_free_bulk);
 

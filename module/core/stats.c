@@ -21,6 +21,10 @@ const char * const memtb_stat_names[MEMTB_NR_STATS] = {
 	[MEMTB_STAT_LOCK_HOLDS] = "lock_holds",
 	[MEMTB_STAT_LOCK_HOLD_NS] = "lock_hold_ns",
 	[MEMTB_STAT_LOCK_HOLD_MAX_NS] = "lock_hold_max_ns",
+	[MEMTB_STAT_LOCK_CONTENDED] = "lock_contended",
+	[MEMTB_STAT_CPU_REFILLS] = "cpu_refills",
+	[MEMTB_STAT_CPU_FLUSHES] = "cpu_flushes",
+	[MEMTB_STAT_SLABS_MADE] = "slabs_made",
 };
 EXPORT_SYMBOL_GPL(memtb_stat_names);
 
@@ -54,19 +58,38 @@ u64 memtb_stat_read(struct memtb_heap *heap, enum memtb_stat stat)
 	return sum;
 }
 
+/* Objects of a cache are counted in the cache, see object.c. */
+static void memtb_stats_caches(struct memtb_heap *heap,
+			       struct memtb_stats *stats)
+{
+	struct memtb_cache *cache;
+	u64 allocs, frees;
+
+	list_for_each_entry(cache, &heap->caches, node) {
+		memtb_cache_count(cache, &allocs, &frees);
+		stats->v[MEMTB_STAT_ALLOCS] += allocs;
+		stats->v[MEMTB_STAT_FREES] += frees;
+		stats->v[MEMTB_STAT_BYTES_REQUESTED] += allocs * cache->size;
+	}
+}
+
 /**
  * memtb_heap_stats - snapshot of a heap's counters
  * @heap: the heap; may be in use
  * @stats: filled in
  *
- * Context: any.
+ * Context: process, may sleep.
  */
 void memtb_heap_stats(struct memtb_heap *heap, struct memtb_stats *stats)
 {
 	unsigned int i;
 
+	/* A cache that is destroyed meanwhile is counted once. */
+	mutex_lock(&heap->lock);
 	for (i = 0; i < MEMTB_NR_STATS; i++)
 		stats->v[i] = memtb_stat_read(heap, i);
+	memtb_stats_caches(heap, stats);
+	mutex_unlock(&heap->lock);
 	stats->pages_now = atomic_long_read(&heap->pages_now);
 	stats->pages_peak = atomic_long_read(&heap->pages_peak);
 	stats->pages_got = atomic_long_read(&heap->pages_got);
