@@ -115,6 +115,10 @@ struct memtb_stats {
 	u64 objects_live;
 };
 
+/* What memtb_cache_tune() takes at most. */
+#define MEMTB_TUNE_LIMIT_MAX	2048
+#define MEMTB_TUNE_SHARED_MAX	64
+
 /**
  * struct memtb_cache_info - a cache in the columns of /proc/slabinfo
  * @active_objs: objects that are out
@@ -161,6 +165,9 @@ struct memtb_cache *memtb_cache_create(struct memtb_heap *heap,
 				       size_t align, slab_flags_t flags,
 				       void (*ctor)(void *obj));
 unsigned long memtb_cache_destroy(struct memtb_cache *cache);
+int memtb_cache_tune(struct memtb_heap *heap, const char *name,
+		     unsigned int limit, unsigned int batch,
+		     unsigned int shared);
 
 /* object.c: objects of a cache */
 void *memtb_cache_alloc(struct memtb_cache *cache, gfp_t gfp, int node);

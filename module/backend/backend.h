@@ -77,7 +77,7 @@
  *	/proc/slabinfo: length of the stores of each processor, objects that
  *	come and go at once, length of the common store as a multiple of that.
  *	Process context, may sleep, against running traffic; the heap's lock is
- *	held.  0, -EINVAL, -ENOMEM.  Optional.
+ *	held; the numbers are valid.  0 or -ENOMEM.  Optional.
  * @info: Fills in what the design knows of a cache; the rest is zero.  Process
  *	context, against running traffic; the heap's lock is held.  Optional.
  * @check: Walks every structure of the heap, prints each violation, returns

@@ -450,7 +450,7 @@ void memtb_slab_class_free(struct memtb_slab_heap *sh, void *obj)
 	memtb_slab_put(slab->cache, slab, obj);
 }
 
-static void *memtb_slab_large_alloc(struct memtb_slab_heap *sh, size_t size,
+static noinline void *memtb_slab_large_alloc(struct memtb_slab_heap *sh, size_t size,
 				    gfp_t gfp, int nid)
 {
 	struct memtb_slab *slab = memtb_desc_get(&sh->descs, gfp, nid);

@@ -26,9 +26,6 @@ typedef u16 memtb_slab_index_t;
 #define MEMTB_SLAB_MAX_CLASS	(2 * PAGE_SIZE)
 /* By log2 of the size; the first two, which no size has, are 96 and 192. */
 #define MEMTB_SLAB_CLASSES	(PAGE_SHIFT + 2)
-/* What may be tuned to: a processor's store is no larger than a page's worth. */
-#define MEMTB_SLAB_LIMIT_MAX	2048
-#define MEMTB_SLAB_SHARED_MAX	64
 /* Up to here a table says which class a size has, in steps of 8 bytes. */
 #define MEMTB_SLAB_TABLED	192
 

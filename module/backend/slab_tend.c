@@ -252,9 +252,6 @@ int memtb_slab_tune(struct memtb_cache *cache, unsigned int limit,
 	LIST_HEAD(doomed);
 	int nid;
 
-	if (!batch || batch > limit || limit > MEMTB_SLAB_LIMIT_MAX ||
-	    shared > MEMTB_SLAB_SHARED_MAX)
-		return -EINVAL;
 	fresh_shared = memtb_slab_shared_all(shared * batch, batch);
 	fresh = memtb_slab_cpu_arrays(limit, batch);
 	if (!fresh_shared || !fresh) {

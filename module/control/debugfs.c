@@ -14,6 +14,8 @@
 
 /* Longer than any word that a file here takes. */
 #define MEMTB_WORD_MAX	32
+/* A cache's name and three numbers. */
+#define MEMTB_LINE_MAX	(MEMTB_NAME_MAX + 64)
 
 static struct dentry *memtb_debugfs;
 
@@ -63,32 +65,99 @@ static int memtb_check_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(memtb_check);
 
-/*
- * The columns of /proc/slabinfo 2.1.  What a design does not count per cache,
- * slabs and their filling, is zero.
- */
+/* The columns of /proc/slabinfo 2.1; what a design does not count is zero. */
+static void memtb_slabinfo_line(struct seq_file *m, struct memtb_cache *cache)
+{
+	struct memtb_cache_info info;
+
+	memtb_cache_info(cache, &info);
+	seq_printf(m, "%-17s %6lu %6lu %6zu %4u %4u", cache->name,
+		   info.active_objs, info.num_objs, info.stride,
+		   info.objs_per_slab, info.pages_per_slab);
+	seq_printf(m, " : tunables %4u %4u %4u", info.limit, info.batch,
+		   info.shared);
+	seq_printf(m, " : slabdata %6lu %6lu %6lu\n", info.active_slabs,
+		   info.num_slabs, info.shared_avail);
+}
+
 static int memtb_slabinfo_show(struct seq_file *m, void *unused)
 {
 	struct memtb_heap *heap = m->private;
 	struct memtb_cache *cache;
-	unsigned long live;
 
 	seq_puts(m, "slabinfo - version: 2.1\n");
 	seq_puts(m, "# name            <active_objs> <num_objs> <objsize> <objperslab> <pagesperslab>");
 	seq_puts(m, " : tunables <limit> <batchcount> <sharedfactor>");
 	seq_puts(m, " : slabdata <active_slabs> <num_slabs> <sharedavail>\n");
 	mutex_lock(&heap->lock);
-	list_for_each_entry(cache, &heap->caches, node) {
-		live = memtb_cache_live(cache);
-		seq_printf(m, "%-17s %6lu %6lu %6zu %4u %4u",
-			   cache->name, live, live, cache->size, 0, 0);
-		seq_printf(m, " : tunables %4u %4u %4u", 0, 0, 0);
-		seq_printf(m, " : slabdata %6u %6u %6u\n", 0, 0, 0);
-	}
+	list_for_each_entry(cache, &heap->caches, node)
+		memtb_slabinfo_line(m, cache);
 	mutex_unlock(&heap->lock);
 	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(memtb_slabinfo);
+
+static int memtb_slabinfo_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, memtb_slabinfo_show, inode->i_private);
+}
+
+/* Why a cache was not tuned, in one line. */
+static void memtb_slabinfo_refuse(struct memtb_heap *heap, const char *name,
+				  int err)
+{
+	if (err == -EOPNOTSUPP)
+		pr_err("slabinfo: backend %s has nothing to tune\n",
+		       heap->backend->name);
+	else if (err == -ENOENT)
+		pr_err("slabinfo: no cache %*pE, slabinfo lists them\n",
+		       (int)strlen(name), name);
+	else
+		pr_err("slabinfo: write NAME LIMIT BATCHCOUNT SHARED, 1 <= BATCHCOUNT <= LIMIT <= %d, SHARED <= %d\n",
+		       MEMTB_TUNE_LIMIT_MAX, MEMTB_TUNE_SHARED_MAX);
+}
+
+/* As in /proc/slabinfo: the name of a cache and its tunables. */
+static int memtb_slabinfo_tune(struct memtb_heap *heap, char *line)
+{
+	unsigned int limit, batch, shared;
+	char *name = strsep(&line, " ");
+	char behind;
+	int err = -EINVAL;
+
+	if (line && sscanf(line, "%u %u %u%c", &limit, &batch, &shared,
+			   &behind) == 3)
+		err = memtb_cache_tune(heap, name, limit, batch, shared);
+	if (err && err != -ENOMEM)
+		memtb_slabinfo_refuse(heap, name, err);
+	return err;
+}
+
+static ssize_t memtb_slabinfo_write(struct file *file, const char __user *from,
+				    size_t count, loff_t *pos)
+{
+	struct seq_file *m = file->private_data;
+	char line[MEMTB_LINE_MAX];
+	size_t length = min(count, sizeof(line) - 1);
+	int err;
+
+	if (copy_from_user(line, from, length))
+		return -EFAULT;
+	line[length] = '\0';
+	/* What does not fit, or hides behind a NUL, is no name to look for. */
+	if (length < count || strlen(line) < length)
+		*line = '\0';
+	err = memtb_slabinfo_tune(m->private, strim(line));
+	return err ?: count;
+}
+
+static const struct file_operations memtb_slabinfo_fops = {
+	.owner = THIS_MODULE,
+	.open = memtb_slabinfo_open,
+	.read = seq_read,
+	.write = memtb_slabinfo_write,
+	.llseek = seq_lseek,
+	.release = single_release,
+};
 
 static ssize_t memtb_shrink_write(struct file *file, const char __user *from,
 				  size_t count, loff_t *pos)
@@ -176,7 +245,7 @@ void memtb_debugfs_init(struct memtb_heap *heap)
 	dir = debugfs_create_dir(heap->name,
 				 debugfs_create_dir("heaps", memtb_debugfs));
 	memtb_debugfs_file("stats", 0444, dir, heap, &memtb_stats_fops);
-	memtb_debugfs_file("slabinfo", 0444, dir, heap, &memtb_slabinfo_fops);
+	memtb_debugfs_file("slabinfo", 0644, dir, heap, &memtb_slabinfo_fops);
 	memtb_debugfs_file("check", 0444, dir, heap, &memtb_check_fops);
 	memtb_debugfs_file("shrink", 0200, dir, heap, &memtb_shrink_fops);
 }

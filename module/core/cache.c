@@ -99,6 +99,61 @@ unsigned long memtb_cache_live(struct memtb_cache *cache)
 	return allocs - frees;
 }
 
+/**
+ * memtb_cache_info - a cache in the columns of /proc/slabinfo
+ * @cache: the cache; the caller holds the heap's lock
+ * @info: filled in; what a design does not know is zero
+ *
+ * Context: process, against running traffic.
+ */
+void memtb_cache_info(struct memtb_cache *cache, struct memtb_cache_info *info)
+{
+	const struct memtb_backend *backend = cache->heap->backend;
+	unsigned long live = memtb_cache_live(cache);
+
+	*info = (struct memtb_cache_info){
+		.active_objs = live, .num_objs = live, .stride = cache->size,
+	};
+	if (backend->info)
+		backend->info(cache, info);
+}
+
+/**
+ * memtb_cache_tune - set what the design lets one set of a cache
+ * @heap: the heap; may be in use
+ * @name: of the cache; the first of this name
+ * @limit: length of the store of each processor, in objects
+ * @batch: objects that come and go at once
+ * @shared: length of the common store, in batches
+ *
+ * Context: process, sleeps.
+ * Return: 0; -EOPNOTSUPP if the design has no such stores, -ENOENT without a
+ * cache of this name, -EINVAL, -ENOMEM.
+ */
+int memtb_cache_tune(struct memtb_heap *heap, const char *name,
+		     unsigned int limit, unsigned int batch,
+		     unsigned int shared)
+{
+	struct memtb_cache *cache;
+	int err = -ENOENT;
+
+	if (!heap->backend->tune)
+		return -EOPNOTSUPP;
+	if (!batch || batch > limit || limit > MEMTB_TUNE_LIMIT_MAX ||
+	    shared > MEMTB_TUNE_SHARED_MAX)
+		return -EINVAL;
+	mutex_lock(&heap->lock);
+	list_for_each_entry(cache, &heap->caches, node) {
+		if (strcmp(cache->name, name))
+			continue;
+		err = heap->backend->tune(cache, limit, batch, shared);
+		break;
+	}
+	mutex_unlock(&heap->lock);
+	return err;
+}
+EXPORT_SYMBOL_GPL(memtb_cache_tune);
+
 /* Out of the heap's list, but not out of its counters. */
 static void memtb_cache_unlink(struct memtb_cache *cache)
 {
