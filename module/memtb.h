@@ -26,11 +26,13 @@ struct memtb_heap;
 #define MEMTB_NAME_MAX		63
 
 /*
- * Cache flags, in the kernel's own encoding, that memtb gives a meaning:
- * SLAB_TYPESAFE_BY_RCU.  SLAB_HWCACHE_ALIGN is refused: callers state an
- * alignment in bytes, so that every backend gets the same request.
+ * Cache flags, in the kernel's own encoding: SLAB_TYPESAFE_BY_RCU has a meaning
+ * for every design, the others are hints that some have a use for.
+ * SLAB_HWCACHE_ALIGN is refused: callers state an alignment in bytes, so that
+ * every backend gets the same request.
  */
-#define MEMTB_CACHE_FLAGS	SLAB_TYPESAFE_BY_RCU
+#define MEMTB_CACHE_FLAGS	(SLAB_TYPESAFE_BY_RCU |	\
+				 SLAB_RECLAIM_ACCOUNT | SLAB_NOLEAKTRACE)
 
 /* Longest name of a design with options, in bytes, with the terminating NUL. */
 #define MEMTB_DESIGN_MAX	96

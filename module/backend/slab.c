@@ -91,15 +91,28 @@ void memtb_slab_drop(struct memtb_slab_cache *sc, struct memtb_slab_node *node,
 	memmove(array->entry, array->entry + nr, array->avail * sizeof(void *));
 }
 
+/* How many objects come up into an array. */
+static unsigned int memtb_slab_batch(const struct memtb_array *array)
+{
+	if (array->touched)
+		return array->batch;
+	return min_t(unsigned int, array->batch, MEMTB_SLAB_COLD_BATCH);
+}
+
+/* The warmest object of an array that has any. */
+static void *memtb_slab_top(struct memtb_array *array)
+{
+	array->touched = true;
+	return array->entry[--array->avail];
+}
+
 /* A batch comes up into an empty array, if there is one.  Interrupts are off. */
 static void memtb_slab_refill(struct memtb_slab_cache *sc,
 			      struct memtb_array *array)
 {
 	struct memtb_slab_node *node = memtb_slab_here(sc);
-	unsigned int batch = array->batch;
+	unsigned int batch = memtb_slab_batch(array);
 
-	if (!array->touched)
-		batch = min_t(unsigned int, batch, MEMTB_SLAB_COLD_BATCH);
 	memtb_stat_add(memtb_slab_core(sc)->heap, MEMTB_STAT_CPU_REFILLS, 1);
 	memtb_slab_lock(sc, node);
 	if (node->shared && memtb_slab_move(array, node->shared, batch))
@@ -206,32 +219,32 @@ static void *memtb_slab_alloc_here(struct memtb_slab_cache *sc, int nid)
 		return memtb_slab_alloc_far(sc, nid);
 	if (!array->avail)
 		memtb_slab_refill(sc, array);
-	if (!array->avail)
-		return NULL;
-	array->touched = true;
-	return array->entry[--array->avail];
+	return array->avail ? memtb_slab_top(array) : NULL;
 }
 
 /*
- * One object of a fresh slab; a batch of the others goes at once into the array
- * of this processor, so that they are not taken from the slab twice.
+ * A batch of a fresh slab goes at once into the array of this processor, so that
+ * it is not taken from the slab in a second step.
  */
 static void *memtb_slab_alloc_fresh(struct memtb_slab_cache *sc,
 				    struct memtb_slab *slab)
 {
 	struct memtb_slab_node *node = sc->node[slab->nid];
-	void *obj = memtb_slab_pop(sc, slab);
 	struct memtb_array *array;
 	unsigned long flags;
+	void *obj = NULL;
 
 	local_irq_save(flags);
 	array = memtb_array_mine(&sc->cpu);
-	if (!array->avail && !memtb_slab_is_far(slab->nid))
-		memtb_slab_fill(sc, array, slab, array->batch - 1);
-	array->touched = true;
+	if (memtb_slab_is_far(slab->nid))
+		obj = memtb_slab_pop(sc, slab);
+	else if (!array->avail)
+		memtb_slab_fill(sc, array, slab, memtb_slab_batch(array));
 	memtb_slab_lock(sc, node);
 	memtb_slab_link(node, slab);
 	memtb_slab_unlock(sc, node);
+	if (!obj)
+		obj = memtb_slab_top(array);
 	local_irq_restore(flags);
 	return obj;
 }
