@@ -91,6 +91,13 @@ void memtb_cache_count(struct memtb_cache *cache, u64 *allocs, u64 *frees)
 		*allocs += READ_ONCE(per_cpu_ptr(cache->cpu, cpu)->allocs);
 }
 
+/**
+ * memtb_cache_live - objects that are out
+ * @cache: the cache; may be in use
+ *
+ * Context: any.
+ * Return: their number, exact only while nobody allocates or frees.
+ */
 unsigned long memtb_cache_live(struct memtb_cache *cache)
 {
 	u64 allocs, frees;
@@ -98,6 +105,7 @@ unsigned long memtb_cache_live(struct memtb_cache *cache)
 	memtb_cache_count(cache, &allocs, &frees);
 	return allocs - frees;
 }
+EXPORT_SYMBOL_GPL(memtb_cache_live);
 
 /**
  * memtb_cache_info - a cache in the columns of /proc/slabinfo
