@@ -163,8 +163,8 @@ static void more_than_half_a_page_is_a_big_block(struct kunit *test)
 	void *small = memtb_new_block(test, PAGE_SIZE / 2);
 	void *big = memtb_new_block(test, PAGE_SIZE / 2 + 1);
 
-	KUNIT_EXPECT_FALSE(test, memtb_place(small)->big);
-	KUNIT_EXPECT_TRUE(test, memtb_place(big)->big);
+	KUNIT_EXPECT_NOT_NULL(test, memtb_place(t->new, small)->arena);
+	KUNIT_EXPECT_NULL(test, memtb_place(t->new, big)->arena);
 	/* A page of the class, one of the block, one of descriptors. */
 	KUNIT_EXPECT_EQ(test, memtb_new_pages(test), 3);
 	memtb_free(t->heap, big);
@@ -194,7 +194,7 @@ static void memtb_new_expect_object(struct kunit *test, size_t size,
 
 	KUNIT_EXPECT_EQ(test, arena->stride, stride);
 	KUNIT_EXPECT_EQ(test, memtb_new_pages(test), pages);
-	KUNIT_EXPECT_EQ(test, memtb_slob_new_whole(arena), stride > PAGE_SIZE / 2);
+	KUNIT_EXPECT_EQ(test, memtb_arena_whole(arena), stride > PAGE_SIZE / 2);
 	memtb_cache_free(cache, obj);
 	memtb_heap_shrink(t->heap);
 	KUNIT_EXPECT_EQ(test, memtb_cache_destroy(cache), 0);
@@ -375,7 +375,7 @@ static void where_no_object_begins_nothing_is_freed(struct kunit *test)
 	struct memtb_cache *cache = memtb_new_cache(test, MEMTB_NEW_ODD, 0);
 	void *obj = memtb_new_object(test, cache);
 	void *big = memtb_new_block(test, 3 * PAGE_SIZE);
-	void *descriptor = memtb_place(big);
+	void *descriptor = memtb_place(t->new, big);
 	void *rest = PTR_ALIGN_DOWN(obj, PAGE_SIZE) + MEMTB_NEW_FIT * MEMTB_NEW_ODD;
 
 	memtb_new_planted(test);

@@ -9,6 +9,7 @@
 #ifndef MEMTB_SLOB_LIST_H
 #define MEMTB_SLOB_LIST_H
 
+#include <linux/mm.h>
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
 
@@ -58,6 +59,14 @@ struct memtb_slob_list {
 	struct memtb_owner *owner;
 	size_t run;
 };
+
+/* Whether, in pages of objects of this size, one may begin here. */
+static inline bool memtb_slob_begins(const void *obj, unsigned int stride)
+{
+	unsigned int offset = offset_in_page(obj);
+
+	return offset + stride <= PAGE_SIZE && offset % stride == 0;
+}
 
 static inline int memtb_slob_units(size_t size)
 {

@@ -2,6 +2,7 @@
 /*
  * Descriptors, constant time: each page is a head and a stack of free places.
  */
+#include <linux/export.h>
 #include <linux/mm.h>
 
 #include "desc.h"
@@ -38,6 +39,7 @@ void memtb_desc_init(struct memtb_desc_pool *pool, struct memtb_heap *heap,
 	INIT_LIST_HEAD(&pool->pages);
 	pool->size = ALIGN(size, sizeof(u64));
 }
+EXPORT_SYMBOL_GPL(memtb_desc_init);
 
 static struct memtb_desc_page *memtb_desc_grow(struct memtb_desc_pool *pool,
 					       gfp_t gfp, int node)
@@ -106,6 +108,7 @@ void *memtb_desc_get(struct memtb_desc_pool *pool, gfp_t gfp, int node)
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	return desc;
 }
+EXPORT_SYMBOL_GPL(memtb_desc_get);
 
 /*
  * Into its page; returns that page if it is empty now and not the last with
@@ -144,6 +147,7 @@ void memtb_desc_put(struct memtb_desc_pool *pool, void *desc)
 	if (page)
 		memtb_pages_put(&pool->owner, page, 0);
 }
+EXPORT_SYMBOL_GPL(memtb_desc_put);
 
 /**
  * memtb_desc_shrink - return every page without a descriptor in use
@@ -169,3 +173,4 @@ unsigned long memtb_desc_shrink(struct memtb_desc_pool *pool)
 	}
 	return nr;
 }
+EXPORT_SYMBOL_GPL(memtb_desc_shrink);

@@ -1,0 +1,1 @@
+#include "../module/backend/slob_stack.c"
