@@ -184,6 +184,18 @@ static void a_full_page_leaves_the_list_and_comes_back(struct kunit *test)
 	memtb_stack_give_all(test, obj, MEMTB_STACK_FIT);
 }
 
+static void a_page_comes_back_to_the_front(struct kunit *test)
+{
+	struct memtb_stack_test *t = test->priv;
+	void *obj[MEMTB_STACK_FIT + 1];
+
+	memtb_stack_take_all(test, obj, ARRAY_SIZE(obj));
+	memtb_stack_give(test, obj[0]);
+	KUNIT_EXPECT_EQ(test, t->stack.nr_pages, 2);
+	KUNIT_EXPECT_PTR_EQ(test, memtb_stack_take(test), obj[0]);
+	memtb_stack_give_all(test, obj, ARRAY_SIZE(obj));
+}
+
 static void one_empty_page_stays_and_no_more(struct kunit *test)
 {
 	struct memtb_stack_test *t = test->priv;
@@ -509,6 +521,7 @@ static struct kunit_case memtb_slob_stack_cases[] = {
 	KUNIT_CASE(only_whole_objects_are_given_out),
 	KUNIT_CASE(the_smallest_objects_have_a_mark_each),
 	KUNIT_CASE(a_full_page_leaves_the_list_and_comes_back),
+	KUNIT_CASE(a_page_comes_back_to_the_front),
 	KUNIT_CASE(one_empty_page_stays_and_no_more),
 	KUNIT_CASE(the_empty_page_is_used_last),
 	KUNIT_CASE(what_comes_and_goes_keeps_its_page),
