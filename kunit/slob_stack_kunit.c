@@ -392,9 +392,15 @@ static void memtb_stack_loses_one(struct memtb_slob_stack *stack,
 	page->free = *page->free;
 }
 
+/* A page that should have left the list. */
 static void memtb_stack_nothing_free(struct memtb_slob_stack *stack,
 				     struct memtb_slob_page *page)
 {
+	void **obj;
+
+	for (obj = page->free; obj; obj = *obj)
+		__set_bit(memtb_slob_unit(obj), page->out);
+	page->used = MEMTB_STACK_FIT;
 	page->free = NULL;
 }
 
@@ -409,6 +415,12 @@ static void memtb_stack_marks_a_free_one(struct memtb_slob_stack *stack,
 {
 	__change_bit(0, page->out);
 	__set_bit(memtb_slob_unit(page->free), page->out);
+}
+
+static void memtb_stack_forgets_a_mark(struct memtb_slob_stack *stack,
+				       struct memtb_slob_page *page)
+{
+	bitmap_zero(page->out, MEMTB_SLOB_PAGE_UNITS);
 }
 
 static void memtb_stack_foreign_page(struct memtb_slob_stack *stack,
@@ -444,6 +456,7 @@ static void (* const memtb_stack_damages[])(struct memtb_slob_stack *stack,
 	memtb_stack_nothing_free,
 	memtb_stack_miscounts,
 	memtb_stack_marks_a_free_one,
+	memtb_stack_forgets_a_mark,
 	memtb_stack_foreign_page,
 	memtb_stack_falsely_empty,
 	memtb_stack_page_too_many,

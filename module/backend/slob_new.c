@@ -39,9 +39,8 @@
  *
  * +classes.  Classes of 96 and 192 bytes beside the powers of two.  Matt Mackall
  * objected at the time that rounding to these throws away just the packing that
- * a small machine needs SLOB for; these are the two sizes at which SLAB had
- * answered the same objection.  They are there only where they are aligned as
- * every block is.
+ * a small machine needs SLOB for; SLAB had these two sizes between.  They are
+ * there only where they are aligned as every block is.
  *
  * What differs from 2005:
  * - only the part of a page that whole objects fill goes into the list.  With the
