@@ -577,6 +577,17 @@ static void empty_pages_go_home_unasked(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memtb_heap_shrink(t->heap), 1);
 }
 
+static void descriptors_of_pages_are_of_no_class(struct kunit *test)
+{
+	struct memtb_new_test *t = test->priv;
+	void *block = memtb_new_block(test, 64);
+	struct memtb_place *page = memtb_place(t->new, block);
+
+	KUNIT_EXPECT_PTR_EQ(test, page->arena, memtb_slob_new_class(t->new, 64));
+	KUNIT_EXPECT_PTR_EQ(test, memtb_place(t->new, page), &t->new->bigs.place);
+	memtb_free(t->heap, block);
+}
+
 static void check_looks_at_every_stack(struct kunit *test)
 {
 	struct memtb_new_test *t = test->priv;
@@ -630,6 +641,7 @@ static struct kunit_case memtb_slob_new_both_cases[] = {
 	KUNIT_CASE(a_second_free_changes_nothing),
 	KUNIT_CASE(a_second_free_finds_a_type_safe_object),
 	KUNIT_CASE(a_type_safe_object_waits_in_its_place),
+	KUNIT_CASE(descriptors_of_pages_are_of_no_class),
 	KUNIT_CASE(check_looks_at_every_stack),
 	{}
 };

@@ -383,7 +383,10 @@ static void memtb_stack_leads_out(struct memtb_slob_stack *stack,
 static void memtb_stack_between_objects(struct memtb_slob_stack *stack,
 					struct memtb_slob_page *page)
 {
-	*page->free += MEMTB_SLOB_UNIT;
+	void **next = *page->free, **beside = (void *)next + MEMTB_SLOB_UNIT;
+
+	*beside = *next;
+	*page->free = beside;
 }
 
 static void memtb_stack_loses_one(struct memtb_slob_stack *stack,
