@@ -150,16 +150,17 @@ static void only_whole_objects_are_given_out(struct kunit *test)
 static void the_smallest_objects_have_a_mark_each(struct kunit *test)
 {
 	struct memtb_stack_test *t = test->priv;
-	void *obj[MEMTB_SLOB_PAGE_UNITS];
+	int nr = MEMTB_SLOB_PAGE_UNITS;
 	struct memtb_slob_page *page;
+	void **obj = kunit_kmalloc_array(test, nr, sizeof(*obj), GFP_KERNEL);
 
+	KUNIT_ASSERT_NOT_NULL(test, obj);
 	t->stack.stride = MEMTB_SLOB_UNIT;
-	memtb_stack_take_all(test, obj, ARRAY_SIZE(obj));
+	memtb_stack_take_all(test, obj, nr);
 	page = memtb_slob_page(obj[0]);
-	KUNIT_EXPECT_EQ(test, page->used, ARRAY_SIZE(obj));
-	KUNIT_EXPECT_EQ(test, bitmap_weight(page->out, MEMTB_SLOB_PAGE_UNITS),
-			ARRAY_SIZE(obj));
-	memtb_stack_give_all(test, obj, ARRAY_SIZE(obj));
+	KUNIT_EXPECT_EQ(test, page->used, nr);
+	KUNIT_EXPECT_EQ(test, bitmap_weight(page->out, nr), nr);
+	memtb_stack_give_all(test, obj, nr);
 	KUNIT_EXPECT_TRUE(test, bitmap_empty(page->out, MEMTB_SLOB_PAGE_UNITS));
 }
 
