@@ -198,10 +198,9 @@ static bool memtb_arena_whole(const struct memtb_arena *arena)
 /* Whether an object of the arena may begin at this address of its pages. */
 static bool memtb_arena_begins(const struct memtb_arena *arena, const void *obj)
 {
-	size_t pages = PAGE_SIZE << get_order(arena->stride);
-
-	if (memtb_arena_whole(arena) ? IS_ALIGNED((unsigned long)obj, pages) :
-				       memtb_slob_begins(obj, arena->stride))
+	if (memtb_arena_whole(arena) ?
+	    IS_ALIGNED((unsigned long)obj, PAGE_SIZE << get_order(arena->stride)) :
+	    memtb_slob_begins(obj, arena->stride))
 		return true;
 	pr_err("heap %s: %p is not an object: none begins there\n",
 	       arena->place.owner.heap->name, obj);
