@@ -19,18 +19,30 @@ struct memtb_new_test {
 	struct memtb_slob_new *new;
 };
 
-static int memtb_new_test_init(struct kunit *test)
+static int memtb_new_test_make(struct kunit *test, unsigned long options)
 {
+	const struct memtb_heap_params params = { .options = options };
 	struct memtb_new_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
 
 	if (!t)
 		return -ENOMEM;
-	t->heap = memtb_heap_create(&memtb_backend_slob_new, "new", NULL);
+	t->heap = memtb_heap_create(&memtb_backend_slob_new, "new", &params);
 	if (IS_ERR(t->heap))
 		return PTR_ERR(t->heap);
 	t->new = memtb_heap_priv(t->heap);
 	test->priv = t;
 	return 0;
+}
+
+static int memtb_new_test_init(struct kunit *test)
+{
+	return memtb_new_test_make(test, 0);
+}
+
+static int memtb_new_both_test_init(struct kunit *test)
+{
+	return memtb_new_test_make(test, BIT(MEMTB_SLOB_NEW_STACK) |
+					 BIT(MEMTB_SLOB_NEW_CLASSES));
 }
 
 /* Every case frees what it allocated; destroying returns the pages. */
@@ -141,6 +153,76 @@ static void usable_size_is_that_of_the_class(struct kunit *test)
 	}
 }
 
+/* What a block of each size takes, without and with the classes between. */
+static const size_t memtb_new_rounded[][3] = {
+	{ 1, 32, 32 }, { 32, 32, 32 }, { 33, 64, 64 }, { 64, 64, 64 },
+	{ 65, 128, 96 }, { 96, 128, 96 }, { 97, 128, 128 }, { 128, 128, 128 },
+	{ 129, 256, 192 }, { 192, 256, 192 }, { 193, 256, 256 },
+	{ 256, 256, 256 }, { 257, 512, 512 },
+};
+
+/* Where DMA wants more, there are fewer classes. */
+static size_t memtb_new_expected(size_t size, size_t rounded)
+{
+	if (IS_ALIGNED(rounded, MEMTB_ARENA_MIN))
+		return rounded;
+	return max(roundup_pow_of_two(size), MEMTB_ARENA_MIN);
+}
+
+static void memtb_new_expect_classes(struct kunit *test, int column)
+{
+	struct memtb_new_test *t = test->priv;
+	size_t size, expected;
+	void *obj[3];
+	int i, k;
+
+	for (i = 0; i < ARRAY_SIZE(memtb_new_rounded); i++) {
+		size = memtb_new_rounded[i][0];
+		expected = memtb_new_expected(size, memtb_new_rounded[i][column]);
+		KUNIT_EXPECT_EQ(test, memtb_slob_new_class(t->new, size)->stride,
+				expected);
+		for (k = 0; k < ARRAY_SIZE(obj); k++) {
+			obj[k] = memtb_new_block(test, size);
+			KUNIT_EXPECT_EQ(test, memtb_size(t->heap, obj[k]), expected);
+			KUNIT_EXPECT_TRUE(test, IS_ALIGNED((unsigned long)obj[k],
+							   expected & -expected));
+		}
+		while (k--)
+			memtb_free(t->heap, obj[k]);
+	}
+}
+
+static void sizes_are_rounded_to_the_powers_of_two(struct kunit *test)
+{
+	struct memtb_new_test *t = test->priv;
+
+	KUNIT_EXPECT_EQ(test, t->new->nr_classes, MEMTB_ARENA_CLASSES);
+	memtb_new_expect_classes(test, 1);
+}
+
+static void classes_between_waste_less(struct kunit *test)
+{
+	memtb_new_expect_classes(test, 2);
+}
+
+/* A page of blocks of 96 bytes has 42 of them, not 32. */
+static void a_page_has_room_for_more_of_them(struct kunit *test)
+{
+	struct memtb_new_test *t = test->priv;
+	size_t size = memtb_new_expected(96, 96);
+	int i, nr = PAGE_SIZE / size;
+	void *obj[PAGE_SIZE / 96];
+	u64 pages;
+
+	obj[0] = memtb_new_block(test, 96);
+	pages = memtb_new_pages(test);
+	for (i = 1; i < nr; i++)
+		obj[i] = memtb_new_block(test, 96);
+	KUNIT_EXPECT_EQ(test, memtb_new_pages(test), pages);
+	while (i--)
+		memtb_free(t->heap, obj[i]);
+}
+
 static void a_block_has_no_header(struct kunit *test)
 {
 	struct memtb_new_test *t = test->priv;
@@ -163,8 +245,8 @@ static void more_than_half_a_page_is_a_big_block(struct kunit *test)
 	void *small = memtb_new_block(test, PAGE_SIZE / 2);
 	void *big = memtb_new_block(test, PAGE_SIZE / 2 + 1);
 
-	KUNIT_EXPECT_FALSE(test, memtb_place(small)->big);
-	KUNIT_EXPECT_TRUE(test, memtb_place(big)->big);
+	KUNIT_EXPECT_NOT_NULL(test, memtb_place(t->new, small)->arena);
+	KUNIT_EXPECT_NULL(test, memtb_place(t->new, big)->arena);
 	/* A page of the class, one of the block, one of descriptors. */
 	KUNIT_EXPECT_EQ(test, memtb_new_pages(test), 3);
 	memtb_free(t->heap, big);
@@ -194,7 +276,7 @@ static void memtb_new_expect_object(struct kunit *test, size_t size,
 
 	KUNIT_EXPECT_EQ(test, arena->stride, stride);
 	KUNIT_EXPECT_EQ(test, memtb_new_pages(test), pages);
-	KUNIT_EXPECT_EQ(test, memtb_slob_new_whole(arena), stride > PAGE_SIZE / 2);
+	KUNIT_EXPECT_EQ(test, memtb_arena_whole(arena), stride > PAGE_SIZE / 2);
 	memtb_cache_free(cache, obj);
 	memtb_heap_shrink(t->heap);
 	KUNIT_EXPECT_EQ(test, memtb_cache_destroy(cache), 0);
@@ -375,7 +457,8 @@ static void where_no_object_begins_nothing_is_freed(struct kunit *test)
 	struct memtb_cache *cache = memtb_new_cache(test, MEMTB_NEW_ODD, 0);
 	void *obj = memtb_new_object(test, cache);
 	void *big = memtb_new_block(test, 3 * PAGE_SIZE);
-	void *descriptor = memtb_place(big);
+	void *descriptor = memtb_place(t->new, big);
+	void *pages = memtb_place(t->new, obj);
 	void *rest = PTR_ALIGN_DOWN(obj, PAGE_SIZE) + MEMTB_NEW_FIT * MEMTB_NEW_ODD;
 
 	memtb_new_planted(test);
@@ -384,10 +467,30 @@ static void where_no_object_begins_nothing_is_freed(struct kunit *test)
 	memtb_free(t->heap, big + PAGE_SIZE);
 	memtb_free(t->heap, big + 32);
 	memtb_free(t->heap, descriptor);
-	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).v[MEMTB_STAT_BAD_FREES], 5);
+	memtb_free(t->heap, pages);
+	memtb_cache_free(cache, pages);
+	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).v[MEMTB_STAT_BAD_FREES], 7);
 	memtb_cache_free(cache, obj);
 	memtb_free(t->heap, big);
-	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).v[MEMTB_STAT_BAD_FREES], 5);
+	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).v[MEMTB_STAT_BAD_FREES], 7);
+	KUNIT_EXPECT_EQ(test, memtb_cache_destroy(cache), 0);
+}
+
+static void an_object_of_pages_is_freed_at_its_beginning(struct kunit *test)
+{
+	struct memtb_new_test *t = test->priv;
+	struct memtb_cache *cache = memtb_new_cache(test, 3 * PAGE_SIZE, 0);
+	void *obj = memtb_new_object(test, cache);
+
+	memtb_new_planted(test);
+	memtb_cache_free(cache, obj + 64);
+	memtb_cache_free(cache, obj + PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).v[MEMTB_STAT_BAD_FREES], 2);
+	KUNIT_EXPECT_EQ(test, memtb_new_pages(test), 4);
+	memtb_cache_free(cache, obj);
+	KUNIT_EXPECT_EQ(test, memtb_new_pages(test), 0);
+	memtb_cache_free(cache, obj);
+	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).v[MEMTB_STAT_BAD_FREES], 3);
 	KUNIT_EXPECT_EQ(test, memtb_cache_destroy(cache), 0);
 }
 
@@ -405,9 +508,106 @@ static void a_second_free_changes_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memtb_cache_destroy(cache), 0);
 }
 
+static struct memtb_cache *memtb_new_typesafe(struct kunit *test)
+{
+	struct memtb_new_test *t = test->priv;
+	struct memtb_cache *cache;
+
+	cache = memtb_cache_create(t->heap, "typesafe", 40, 0,
+				   SLAB_TYPESAFE_BY_RCU, NULL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(cache));
+	return cache;
+}
+
+/* While it waits, after that, and once it is out again. */
+static void a_second_free_finds_a_type_safe_object(struct kunit *test)
+{
+	struct memtb_new_test *t = test->priv;
+	struct memtb_cache *cache = memtb_new_typesafe(test);
+	void *obj = memtb_new_object(test, cache);
+	void *other = memtb_new_object(test, cache);
+
+	memtb_new_planted(test);
+	memtb_cache_free(cache, obj + MEMTB_SLOB_UNIT);
+	memtb_cache_free(cache, obj);
+	memtb_cache_free(cache, obj);
+	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).v[MEMTB_STAT_BAD_FREES], 2);
+	rcu_barrier();
+	memtb_cache_free(cache, obj);
+	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).v[MEMTB_STAT_BAD_FREES], 3);
+	KUNIT_EXPECT_PTR_EQ(test, memtb_new_object(test, cache), obj);
+	memtb_cache_free(cache, obj);
+	memtb_cache_free(cache, other);
+	KUNIT_EXPECT_EQ(test, memtb_test_stats(t->heap).v[MEMTB_STAT_BAD_FREES], 3);
+	KUNIT_EXPECT_EQ(test, memtb_cache_destroy(cache), 0);
+}
+
+/* Until then its place is nobody's. */
+static void a_type_safe_object_waits_in_its_place(struct kunit *test)
+{
+	struct memtb_cache *cache = memtb_new_typesafe(test);
+	void *obj = memtb_new_object(test, cache), *next;
+
+	rcu_read_lock();
+	memtb_cache_free(cache, obj);
+	next = memtb_cache_alloc(cache, GFP_ATOMIC, NUMA_NO_NODE);
+	rcu_read_unlock();
+	KUNIT_EXPECT_NOT_NULL(test, next);
+	KUNIT_EXPECT_PTR_NE(test, next, obj);
+	memtb_cache_free(cache, next);
+	KUNIT_EXPECT_EQ(test, memtb_cache_destroy(cache), 0);
+}
+
+static void empty_pages_go_home_unasked(struct kunit *test)
+{
+	struct memtb_new_test *t = test->priv;
+	struct memtb_cache *cache = memtb_new_cache(test, MEMTB_NEW_ODD, 0);
+	void *obj[8 * MEMTB_NEW_FIT];
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(obj); i++)
+		obj[i] = memtb_new_object(test, cache);
+	/* Eight of objects, one of descriptors. */
+	KUNIT_EXPECT_EQ(test, memtb_new_pages(test), 9);
+	while (i--)
+		memtb_cache_free(cache, obj[i]);
+	KUNIT_EXPECT_EQ(test, memtb_new_pages(test), 2);
+	KUNIT_EXPECT_EQ(test, memtb_cache_destroy(cache), 0);
+	KUNIT_EXPECT_EQ(test, memtb_new_pages(test), 1);
+	KUNIT_EXPECT_EQ(test, memtb_heap_shrink(t->heap), 1);
+}
+
+static void descriptors_of_pages_are_of_no_class(struct kunit *test)
+{
+	struct memtb_new_test *t = test->priv;
+	void *block = memtb_new_block(test, 64);
+	struct memtb_place *page = memtb_place(t->new, block);
+
+	KUNIT_EXPECT_PTR_EQ(test, page->arena, memtb_slob_new_class(t->new, 64));
+	KUNIT_EXPECT_PTR_EQ(test, memtb_place(t->new, page), &t->new->bigs.place);
+	memtb_free(t->heap, block);
+}
+
+static void check_looks_at_every_stack(struct kunit *test)
+{
+	struct memtb_new_test *t = test->priv;
+	struct memtb_cache *cache = memtb_new_cache(test, 64, 0);
+
+	memtb_new_planted(test);
+	memtb_new_arena(cache)->stack.nr_pages++;
+	memtb_slob_new_class(t->new, 192)->stack.nr_pages++;
+	t->new->bigs.stack.nr_pages++;
+	KUNIT_EXPECT_EQ(test, memtb_heap_check(t->heap), 3);
+	memtb_new_arena(cache)->stack.nr_pages--;
+	memtb_slob_new_class(t->new, 192)->stack.nr_pages--;
+	t->new->bigs.stack.nr_pages--;
+	KUNIT_EXPECT_EQ(test, memtb_cache_destroy(cache), 0);
+}
+
 static struct kunit_case memtb_slob_new_cases[] = {
 	KUNIT_CASE(classes_are_the_powers_of_two),
 	KUNIT_CASE(usable_size_is_that_of_the_class),
+	KUNIT_CASE(sizes_are_rounded_to_the_powers_of_two),
 	KUNIT_CASE(a_block_has_no_header),
 	KUNIT_CASE(more_than_half_a_page_is_a_big_block),
 	KUNIT_CASE(a_big_block_without_pages_leaves_no_descriptor),
@@ -421,7 +621,28 @@ static struct kunit_case memtb_slob_new_cases[] = {
 	KUNIT_CASE(a_failed_allocation_counts_nothing),
 	KUNIT_CASE(an_object_of_another_cache_is_refused),
 	KUNIT_CASE(where_no_object_begins_nothing_is_freed),
+	KUNIT_CASE(an_object_of_pages_is_freed_at_its_beginning),
 	KUNIT_CASE(a_second_free_changes_nothing),
+	KUNIT_CASE(a_second_free_finds_a_type_safe_object),
+	KUNIT_CASE(a_type_safe_object_waits_in_its_place),
+	{}
+};
+
+/* Both options at once, and what has to be as without them. */
+static struct kunit_case memtb_slob_new_both_cases[] = {
+	KUNIT_CASE(classes_between_waste_less),
+	KUNIT_CASE(a_page_has_room_for_more_of_them),
+	KUNIT_CASE(a_footer_must_fit_in_the_largest_size),
+	KUNIT_CASE(empty_pages_go_home_unasked),
+	KUNIT_CASE(a_failed_allocation_counts_nothing),
+	KUNIT_CASE(an_object_of_another_cache_is_refused),
+	KUNIT_CASE(where_no_object_begins_nothing_is_freed),
+	KUNIT_CASE(an_object_of_pages_is_freed_at_its_beginning),
+	KUNIT_CASE(a_second_free_changes_nothing),
+	KUNIT_CASE(a_second_free_finds_a_type_safe_object),
+	KUNIT_CASE(a_type_safe_object_waits_in_its_place),
+	KUNIT_CASE(descriptors_of_pages_are_of_no_class),
+	KUNIT_CASE(check_looks_at_every_stack),
 	{}
 };
 
@@ -431,4 +652,11 @@ static struct kunit_suite memtb_slob_new_suite = {
 	.exit = memtb_new_test_exit,
 	.test_cases = memtb_slob_new_cases,
 };
-kunit_test_suite(memtb_slob_new_suite);
+
+static struct kunit_suite memtb_slob_new_both_suite = {
+	.name = "memtb_slob_new_both",
+	.init = memtb_new_both_test_init,
+	.exit = memtb_new_test_exit,
+	.test_cases = memtb_slob_new_both_cases,
+};
+kunit_test_suites(&memtb_slob_new_suite, &memtb_slob_new_both_suite);

@@ -9,6 +9,7 @@
 #ifndef MEMTB_SLOB_LIST_H
 #define MEMTB_SLOB_LIST_H
 
+#include <linux/mm.h>
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
 
@@ -30,12 +31,23 @@ struct memtb_slob_block {
 #define MEMTB_SLOB_PAGE_UNITS	((int)(PAGE_SIZE / MEMTB_SLOB_UNIT))
 
 /**
+ * struct memtb_slob_lock - a lock that measures how long it is held
+ * @raw: the lock; interrupts are off while it is held
+ * @since: when it was taken, in ns
+ * @heap: counts the holds
+ */
+struct memtb_slob_lock {
+	raw_spinlock_t raw;
+	u64 since;
+	struct memtb_heap *heap;
+};
+
+/**
  * struct memtb_slob_list - a free list
  * @sentinel: always in the circle
  * @rover: the block behind which the next walk starts
  * @nr_blocks: blocks in the circle, the sentinel not counted
  * @lock: protects the circle; held, with interrupts off, for a whole walk
- * @since: when @lock was taken, in ns
  * @owner: of the pages that the blocks lie in
  * @run: bytes at the beginning of a fresh page that become a block
  */
@@ -43,11 +55,18 @@ struct memtb_slob_list {
 	struct memtb_slob_block sentinel;
 	struct memtb_slob_block *rover;
 	unsigned long nr_blocks;
-	raw_spinlock_t lock;
-	u64 since;
+	struct memtb_slob_lock lock;
 	struct memtb_owner *owner;
 	size_t run;
 };
+
+/* Whether, in pages of objects of this size, one may begin here. */
+static inline bool memtb_slob_begins(const void *obj, unsigned int stride)
+{
+	unsigned int offset = offset_in_page(obj);
+
+	return offset + stride <= PAGE_SIZE && offset % stride == 0;
+}
 
 static inline int memtb_slob_units(size_t size)
 {
@@ -70,12 +89,14 @@ static inline size_t memtb_slob_footer_offset(size_t size)
 	return ALIGN(size, __alignof__(struct memtb_slob_footer));
 }
 
+void memtb_slob_lock_init(struct memtb_slob_lock *lock,
+			  struct memtb_heap *heap);
 void memtb_slob_list_init(struct memtb_slob_list *list,
 			  struct memtb_owner *owner, size_t run);
-void memtb_slob_lock(struct memtb_slob_list *list, unsigned long *flags)
-	__acquires(&list->lock);
-void memtb_slob_unlock(struct memtb_slob_list *list, unsigned long flags)
-	__releases(&list->lock);
+void memtb_slob_lock(struct memtb_slob_lock *lock, unsigned long *flags)
+	__acquires(&lock->raw);
+void memtb_slob_unlock(struct memtb_slob_lock *lock, unsigned long flags)
+	__releases(&lock->raw);
 void *memtb_slob_take(struct memtb_slob_list *list, size_t size, size_t align,
 		      size_t offset);
 void *memtb_slob_get(struct memtb_slob_list *list, size_t size, size_t align,

@@ -30,6 +30,17 @@
  *
  * Cost.  A free is linear in the number of free blocks of its cache, under the
  * cache's lock with interrupts off.  A size is rounded up to a power of two.
+ * Two options, neither of 2005, say what is left when each of these is gone:
+ *
+ * +stack.  An arena keeps its free objects as stacks, a page each, instead of a
+ * list: nothing is searched, and pages go home when they are empty.  See
+ * slob_stack.c.  The owner of a page is then its own descriptor, which says
+ * whose arena it is.
+ *
+ * +classes.  Classes of 96 and 192 bytes beside the powers of two.  Matt Mackall
+ * objected at the time that rounding to these throws away just the packing that
+ * a small machine needs SLOB for; SLAB had these two sizes between.  They are
+ * there only where they are aligned as every block is.
  *
  * What differs from 2005:
  * - only the part of a page that whole objects fill goes into the list.  With the
@@ -38,7 +49,9 @@
  *   counts nothing, several processors may use it;
  * - an object given back to a cache that it is not of, or at an address where
  *   none begins, is reported and left alone;
- * - SLAB_TYPESAFE_BY_RCU is as in slob.c: a footer, one object at a time.
+ * - SLAB_TYPESAFE_BY_RCU is as in slob.c: a footer, one object at a time.  It
+ *   says that the object waits, so that a second free is found before it would
+ *   queue the footer twice.
  */
 #include <linux/kernel.h>
 #include <linux/lockdep.h>
@@ -49,6 +62,13 @@
 #include "../core/pages.h"
 #include "backend.h"
 #include "slob_list.h"
+#include "slob_stack.h"
+
+/* Bits of the heap's options. */
+enum {
+	MEMTB_SLOB_NEW_STACK,
+	MEMTB_SLOB_NEW_CLASSES,
+};
 
 /* The smallest class also suits DMA, as kmalloc()'s does. */
 #define MEMTB_ARENA_MIN_SHIFT						\
@@ -57,26 +77,25 @@
 #define MEMTB_ARENA_MAX		(PAGE_SIZE / 2)
 #define MEMTB_ARENA_CLASSES	(PAGE_SHIFT - MEMTB_ARENA_MIN_SHIFT)
 
-/**
- * struct memtb_place - whose an address is, by the page map
- * @owner: what the map holds
- * @big: whether it is the owner of one big block, otherwise it is an arena
- */
-struct memtb_place {
-	struct memtb_owner owner;
-	bool big;
-};
+/* The sizes that +classes adds: three quarters of a power of two. */
+static const size_t memtb_arena_between[] = { 96, 192 };
 
 /**
  * struct memtb_arena - blocks of one size
- * @place: owns the pages
- * @list: the free blocks
+ * @place: owns the pages; with +stack their descriptors are copies of it
+ * @stacked: whether the free blocks are in @stack, otherwise they are in @list
+ * @list: the free blocks, in order of address
+ * @stack: the free blocks, by page
  * @stride: bytes from one object to the next, a multiple of the unit
  * @key: the lock's class
  */
 struct memtb_arena {
 	struct memtb_place place;
-	struct memtb_slob_list list;
+	bool stacked;
+	union {
+		struct memtb_slob_list list;
+		struct memtb_slob_stack stack;
+	};
 	size_t stride;
 	struct lock_class_key key;
 };
@@ -95,12 +114,17 @@ struct memtb_big {
 
 /**
  * struct memtb_slob_new - a heap
- * @class: the general-purpose side, by size
+ * @class: the general-purpose side: the powers of two, then the sizes between
+ * @nr_classes: how many there are
  * @bigs: descriptors of big blocks
+ * @descs: descriptors of pages, with +stack
  */
 struct memtb_slob_new {
-	struct memtb_arena class[MEMTB_ARENA_CLASSES];
+	struct memtb_arena class[MEMTB_ARENA_CLASSES +
+				 ARRAY_SIZE(memtb_arena_between)];
+	unsigned int nr_classes;
 	struct memtb_arena bigs;
+	struct memtb_desc_pool descs;
 };
 
 /**
@@ -118,55 +142,98 @@ struct memtb_slob_new_cache {
 static void memtb_arena_init(struct memtb_arena *arena, struct memtb_heap *heap,
 			     size_t stride)
 {
+	struct memtb_slob_new *new = memtb_heap_priv(heap);
+
 	arena->place.owner.heap = heap;
+	arena->place.arena = arena;
 	arena->stride = stride;
-	memtb_slob_list_init(&arena->list, &arena->place.owner,
-			     rounddown(PAGE_SIZE, stride));
 	lockdep_register_key(&arena->key);
-	lockdep_set_class(&arena->list.lock, &arena->key);
+	arena->stacked = memtb_option(heap, MEMTB_SLOB_NEW_STACK);
+	if (arena->stacked) {
+		memtb_slob_stack_init(&arena->stack, &new->descs, &arena->place,
+				      stride);
+		lockdep_set_class(&arena->stack.lock.raw, &arena->key);
+	} else {
+		memtb_slob_list_init(&arena->list, &arena->place.owner,
+				     rounddown(PAGE_SIZE, stride));
+		lockdep_set_class(&arena->list.lock.raw, &arena->key);
+	}
+}
+
+static unsigned long memtb_arena_shrink(struct memtb_arena *arena,
+					const char *name)
+{
+	return arena->stacked ? memtb_slob_stack_shrink(&arena->stack) :
+				memtb_slob_list_shrink(&arena->list);
+}
+
+static unsigned long memtb_arena_check(struct memtb_arena *arena,
+				       const char *name)
+{
+	return arena->stacked ? memtb_slob_stack_check(&arena->stack, name) :
+				memtb_slob_list_check(&arena->list, name);
 }
 
 /* Pages under live objects stay, but then nobody asks for their owner. */
 static void memtb_arena_exit(struct memtb_arena *arena)
 {
-	memtb_slob_list_shrink(&arena->list);
+	memtb_arena_shrink(arena, NULL);
 	lockdep_unregister_key(&arena->key);
 }
 
 static void *memtb_arena_get(struct memtb_arena *arena, gfp_t gfp, int node)
 {
-	return memtb_slob_get(&arena->list, arena->stride, MEMTB_SLOB_UNIT, 0,
+	return arena->stacked ?
+	       memtb_slob_stack_get(&arena->stack, gfp, node) :
+	       memtb_slob_get(&arena->list, arena->stride, MEMTB_SLOB_UNIT, 0,
 			      gfp, node);
+}
+
+/* Objects that are pages: the arena only owns them. */
+static bool memtb_arena_whole(const struct memtb_arena *arena)
+{
+	return arena->stride > MEMTB_ARENA_MAX;
 }
 
 /* Whether an object of the arena may begin at this address of its pages. */
 static bool memtb_arena_begins(const struct memtb_arena *arena, const void *obj)
 {
-	size_t offset = offset_in_page(obj);
-
-	return offset < arena->list.run && offset % arena->stride == 0;
-}
-
-static bool memtb_arena_put(struct memtb_arena *arena, void *obj)
-{
-	if (memtb_arena_begins(arena, obj))
-		return memtb_slob_put(&arena->list, obj, arena->stride);
+	if (memtb_arena_whole(arena) ?
+	    IS_ALIGNED((unsigned long)obj, PAGE_SIZE << get_order(arena->stride)) :
+	    memtb_slob_begins(obj, arena->stride))
+		return true;
 	pr_err("heap %s: %p is not an object: none begins there\n",
 	       arena->place.owner.heap->name, obj);
 	return false;
 }
 
-/* Of an address that is known to lie in the heap. */
-static struct memtb_place *memtb_place(const void *obj)
+/* Of an address at which an object begins. */
+static bool memtb_arena_put(struct memtb_arena *arena, void *obj)
 {
-	return container_of(memtb_owner(obj), struct memtb_place, owner);
+	return arena->stacked ?
+	       memtb_slob_stack_put(&arena->stack, obj) :
+	       memtb_slob_put(&arena->list, obj, arena->stride);
+}
+
+/*
+ * Of an address that is known to lie in the heap.  Descriptors of pages are as
+ * those of big blocks: of an arena, but nobody's to free.
+ */
+static struct memtb_place *memtb_place(struct memtb_slob_new *new,
+				       const void *obj)
+{
+	struct memtb_owner *owner = memtb_owner(obj);
+
+	return owner == &new->descs.owner ? &new->bigs.place :
+	       container_of(owner, struct memtb_place, owner);
 }
 
 /* ---- objects of a cache ---- */
 
-static bool memtb_slob_new_whole(const struct memtb_arena *arena)
+static struct memtb_slob_footer *
+memtb_slob_new_footer(struct memtb_slob_new_cache *nc, void *obj)
 {
-	return arena->stride > MEMTB_ARENA_MAX;
+	return obj + nc->footer;
 }
 
 static void *memtb_slob_new_alloc(struct memtb_cache *cache, gfp_t gfp,
@@ -176,11 +243,13 @@ static void *memtb_slob_new_alloc(struct memtb_cache *cache, gfp_t gfp,
 	struct memtb_arena *arena = &nc->arena;
 	void *obj;
 
-	if (memtb_slob_new_whole(arena))
+	if (memtb_arena_whole(arena))
 		obj = memtb_pages_get(&arena->place.owner, gfp,
 				      get_order(arena->stride), node);
 	else
 		obj = memtb_arena_get(arena, gfp, node);
+	if (obj && nc->footer)
+		memtb_slob_new_footer(nc, obj)->cache = NULL;
 	if (obj && cache->ctor)
 		cache->ctor(obj);
 	return obj;
@@ -190,7 +259,7 @@ static bool memtb_slob_new_release(struct memtb_slob_new_cache *nc, void *obj)
 {
 	struct memtb_arena *arena = &nc->arena;
 
-	if (!memtb_slob_new_whole(arena))
+	if (!memtb_arena_whole(arena))
 		return memtb_arena_put(arena, obj);
 	memtb_pages_put(&arena->place.owner, obj, get_order(arena->stride));
 	return true;
@@ -205,21 +274,34 @@ static void memtb_slob_new_release_rcu(struct rcu_head *rcu)
 	memtb_slob_new_release(nc, (void *)footer - nc->footer);
 }
 
+/* The first free of an object leaves the cache's address in its footer. */
+static bool memtb_slob_new_defer(struct memtb_cache *cache, void *obj)
+{
+	struct memtb_slob_footer *footer =
+		memtb_slob_new_footer(memtb_cache_priv(cache), obj);
+
+	if (cmpxchg(&footer->cache, NULL, cache)) {
+		pr_err("heap %s: %p is free already, or will be\n",
+		       cache->heap->name, obj);
+		return false;
+	}
+	call_rcu(&footer->rcu, memtb_slob_new_release_rcu);
+	return true;
+}
+
 static bool memtb_slob_new_free(struct memtb_cache *cache, void *obj)
 {
 	struct memtb_slob_new_cache *nc = memtb_cache_priv(cache);
-	struct memtb_slob_footer *footer = obj + nc->footer;
 
-	if (memtb_place(obj) != &nc->arena.place) {
+	if (memtb_place(memtb_heap_priv(cache->heap), obj)->arena != &nc->arena) {
 		pr_err("heap %s: %p is not an object of cache %s\n",
 		       cache->heap->name, obj, cache->name);
 		return false;
 	}
-	if (!nc->footer)
-		return memtb_slob_new_release(nc, obj);
-	footer->cache = cache;
-	call_rcu(&footer->rcu, memtb_slob_new_release_rcu);
-	return true;
+	if (!memtb_arena_begins(&nc->arena, obj))
+		return false;
+	return nc->footer ? memtb_slob_new_defer(cache, obj) :
+			    memtb_slob_new_release(nc, obj);
 }
 
 static int memtb_slob_new_cache_init(struct memtb_cache *cache)
@@ -249,9 +331,15 @@ static void memtb_slob_new_cache_exit(struct memtb_cache *cache)
 
 /* ---- the general-purpose side ---- */
 
+/* A size between 64 and 96, say, is just above two thirds of the latter. */
 static struct memtb_arena *memtb_slob_new_class(struct memtb_slob_new *new,
 						size_t size)
 {
+	struct memtb_arena *arena = new->class + MEMTB_ARENA_CLASSES;
+
+	for (; arena < new->class + new->nr_classes; arena++)
+		if (size <= arena->stride && size > arena->stride / 3 * 2)
+			return arena;
 	size = max(size, MEMTB_ARENA_MIN);
 	return &new->class[order_base_2(size) - MEMTB_ARENA_MIN_SHIFT];
 }
@@ -266,7 +354,7 @@ static void *memtb_big_alloc(struct memtb_slob_new *new,
 		return NULL;
 	big->place.owner.heap = heap;
 	big->place.owner.cache = NULL;
-	big->place.big = true;
+	big->place.arena = NULL;
 	big->order = get_order(size);
 	big->pages = memtb_pages_get(&big->place.owner, gfp, big->order, node);
 	if (big->pages)
@@ -287,15 +375,11 @@ static bool memtb_big_free(struct memtb_slob_new *new, struct memtb_big *big,
 	return memtb_arena_put(&new->bigs, big);
 }
 
-/* The class that holds a block, or NULL: a cache's object is no block. */
-static struct memtb_arena *memtb_slob_new_holds(struct memtb_slob_new *new,
-						struct memtb_place *place)
+/* A cache's object is no block. */
+static bool memtb_slob_new_is_class(const struct memtb_slob_new *new,
+				    const struct memtb_arena *arena)
 {
-	struct memtb_arena *arena =
-		container_of(place, struct memtb_arena, place);
-
-	return arena >= new->class && arena < new->class + MEMTB_ARENA_CLASSES ?
-	       arena : NULL;
+	return arena >= new->class && arena < new->class + new->nr_classes;
 }
 
 static void *memtb_slob_new_gp_alloc(struct memtb_heap *heap, size_t size,
@@ -311,15 +395,15 @@ static void *memtb_slob_new_gp_alloc(struct memtb_heap *heap, size_t size,
 static bool memtb_slob_new_gp_free(struct memtb_heap *heap, void *obj)
 {
 	struct memtb_slob_new *new = memtb_heap_priv(heap);
-	struct memtb_place *place = memtb_place(obj);
-	struct memtb_arena *arena;
+	struct memtb_place *place = memtb_place(new, obj);
+	struct memtb_arena *arena = place->arena;
 
-	if (place->big)
+	if (!arena)
 		return memtb_big_free(new, container_of(place, struct memtb_big,
 							place), obj);
-	arena = memtb_slob_new_holds(new, place);
-	if (arena)
-		return memtb_arena_put(arena, obj);
+	if (memtb_slob_new_is_class(new, arena))
+		return memtb_arena_begins(arena, obj) &&
+		       memtb_arena_put(arena, obj);
 	pr_err("heap %s: %p is not an object of the general-purpose side\n",
 	       heap->name, obj);
 	return false;
@@ -327,12 +411,11 @@ static bool memtb_slob_new_gp_free(struct memtb_heap *heap, void *obj)
 
 static size_t memtb_slob_new_gp_size(struct memtb_heap *heap, void *obj)
 {
-	struct memtb_place *place = memtb_place(obj);
+	struct memtb_place *place = memtb_place(memtb_heap_priv(heap), obj);
 
-	if (place->big)
-		return PAGE_SIZE <<
-		       container_of(place, struct memtb_big, place)->order;
-	return container_of(place, struct memtb_arena, place)->stride;
+	if (place->arena)
+		return place->arena->stride;
+	return PAGE_SIZE << container_of(place, struct memtb_big, place)->order;
 }
 
 /* ---- the heap ---- */
@@ -350,7 +433,7 @@ memtb_slob_new_each(struct memtb_heap *heap,
 	int i;
 
 	sum = ask(&new->bigs, "big blocks");
-	for (i = 0; i < MEMTB_ARENA_CLASSES; i++)
+	for (i = 0; i < new->nr_classes; i++)
 		sum += ask(&new->class[i], "a class");
 	mutex_lock(&heap->lock);
 	list_for_each_entry(cache, &heap->caches, node) {
@@ -361,21 +444,12 @@ memtb_slob_new_each(struct memtb_heap *heap,
 	return sum;
 }
 
-static unsigned long memtb_arena_shrink(struct memtb_arena *arena,
-					const char *name)
-{
-	return memtb_slob_list_shrink(&arena->list);
-}
-
-static unsigned long memtb_arena_check(struct memtb_arena *arena,
-				       const char *name)
-{
-	return memtb_slob_list_check(&arena->list, name);
-}
-
 static unsigned long memtb_slob_new_shrink(struct memtb_heap *heap)
 {
-	return memtb_slob_new_each(heap, memtb_arena_shrink);
+	struct memtb_slob_new *new = memtb_heap_priv(heap);
+	unsigned long nr = memtb_slob_new_each(heap, memtb_arena_shrink);
+
+	return nr + memtb_desc_shrink(&new->descs);
 }
 
 static unsigned long memtb_slob_new_check(struct memtb_heap *heap)
@@ -383,13 +457,28 @@ static unsigned long memtb_slob_new_check(struct memtb_heap *heap)
 	return memtb_slob_new_each(heap, memtb_arena_check);
 }
 
+static void memtb_slob_new_add_between(struct memtb_slob_new *new,
+				       struct memtb_heap *heap)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(memtb_arena_between); i++)
+		if (IS_ALIGNED(memtb_arena_between[i], MEMTB_ARENA_MIN))
+			memtb_arena_init(&new->class[new->nr_classes++], heap,
+					 memtb_arena_between[i]);
+}
+
 static int memtb_slob_new_heap_init(struct memtb_heap *heap)
 {
 	struct memtb_slob_new *new = memtb_heap_priv(heap);
 	int i;
 
+	memtb_desc_init(&new->descs, heap, sizeof(struct memtb_slob_page));
 	for (i = 0; i < MEMTB_ARENA_CLASSES; i++)
 		memtb_arena_init(&new->class[i], heap, MEMTB_ARENA_MIN << i);
+	new->nr_classes = i;
+	if (memtb_option(heap, MEMTB_SLOB_NEW_CLASSES))
+		memtb_slob_new_add_between(new, heap);
 	memtb_arena_init(&new->bigs, heap,
 			 ALIGN(sizeof(struct memtb_big), MEMTB_SLOB_UNIT));
 	return 0;
@@ -400,10 +489,17 @@ static void memtb_slob_new_heap_exit(struct memtb_heap *heap)
 	struct memtb_slob_new *new = memtb_heap_priv(heap);
 	int i;
 
-	for (i = 0; i < MEMTB_ARENA_CLASSES; i++)
+	for (i = 0; i < new->nr_classes; i++)
 		memtb_arena_exit(&new->class[i]);
 	memtb_arena_exit(&new->bigs);
+	memtb_desc_shrink(&new->descs);
 }
+
+static const char * const memtb_slob_new_options[] = {
+	[MEMTB_SLOB_NEW_STACK] = "stack",
+	[MEMTB_SLOB_NEW_CLASSES] = "classes",
+	NULL
+};
 
 const struct memtb_backend memtb_backend_slob_new = {
 	.name = "slob-new",
@@ -414,6 +510,7 @@ const struct memtb_backend memtb_backend_slob_new = {
 	.heap_size = sizeof(struct memtb_slob_new),
 	.cache_size = sizeof(struct memtb_slob_new_cache),
 	.gp_min_align = MEMTB_ARENA_MIN,
+	.options = memtb_slob_new_options,
 	.heap_init = memtb_slob_new_heap_init,
 	.heap_exit = memtb_slob_new_heap_exit,
 	.cache_init = memtb_slob_new_cache_init,

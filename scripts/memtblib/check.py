@@ -14,7 +14,7 @@ import time
 import traceback
 import xml.etree.ElementTree as ElementTree
 
-from . import completeness, kernel, lint, module, paths, progress, setup, smoke
+from . import completeness, design, kernel, lint, module, paths, progress, setup
 from .errors import UserError
 
 LAST_LINE = re.compile(r"^(\d+) passed, (\d+) failed$")
@@ -134,12 +134,16 @@ def step_kunit(where):
         yield from verb_items(where, f"kunit {name}", ["kunit", "--flavour", name])
 
 
+# Options that change how the kernel's objects are kept; once each is enough.
+SMOKE_OPTIONS = [("x86_64-smp", "slob-new+stack")]
+
+
 def step_smoke(where):
     """The takeover under a few thousand execs, file systems, loopback network."""
-    for name in kernel.names("takeover"):
-        for backend in smoke.BACKENDS:
-            yield from verb_items(where, f"smoke {name} {backend}",
-                                  ["smoke", "--flavour", name, "--backend", backend])
+    pairs = [(name, backend) for name in kernel.names("takeover") for backend in design.known()]
+    for name, backend in [*pairs, *SMOKE_OPTIONS]:
+        yield from verb_items(where, f"smoke {name} {backend}",
+                              ["smoke", "--flavour", name, "--backend", backend])
 
 
 def verb_items(where, label, words):

@@ -212,12 +212,17 @@ def _mechanism(config):
     return lines
 
 
+def _title(name):
+    words = {"off": "the kernel's own allocator, no memtb",
+             "pass": "memtb's hooks in, all passed to the kernel's own allocator"}
+    designs = {"slob": "plain SLOB", "slob-new": "SLOB by caches"}
+    backend = name.split("+")[0]
+    lives = f"the kernel lives on memtb's {designs.get(backend, backend)}"
+    return f"{name}: {words.get(name, lives)}"
+
+
 def _config(config):
-    words = {"off": "off: the kernel's own allocator, no memtb",
-             "pass": "pass: memtb's hooks in, all passed to the kernel's own allocator",
-             "slob": "slob: the kernel lives on memtb's plain SLOB",
-             "slob-new": "slob-new: the kernel lives on memtb's SLOB by caches"}
-    lines = [words.get(config["name"], config["name"]), *_times_table(config)]
+    lines = [_title(config["name"]), *_times_table(config)]
     lines += _mechanism(config)
     if config["verdict"] != "PASS":
         lines.append(f"  {config['verdict']}:")
@@ -227,13 +232,16 @@ def _config(config):
 
 def _summary(configs):
     """The line that is quoted: times the base's."""
-    lines = [f"{'':12}" + "".join(f"{name:>14}" for name in ("real", "user", "sys",
-                                                             "machine sys"))]
+    first = max(12, *(len(config["name"]) + 2 for config in configs))
+    other = min(14, max(12, (WIDTH - first) // len(SHOWN)))
+
+    def row(name, words):
+        return f"{name:{first}}" + "".join(f"{word:>{other}}" for word in words)
+    lines = [row("", ("real", "user", "sys", "machine sys"))]
     for config in configs:
         if config["ratio"]:
-            lines.append(f"{config['name']:12}" + "".join(
-                f"{'x' + format(config['ratio'][key], '.2f') if config['ratio'][key] else '-':>14}"
-                for key in SHOWN))
+            lines.append(row(config["name"], (f"x{config['ratio'][key]:.2f}" if config["ratio"][key]
+                                              else "-" for key in SHOWN)))
     return lines if len(lines) > 1 else []
 
 

@@ -9,18 +9,15 @@ import threading
 import time
 from pathlib import Path
 
-from . import (boot, cache, helpers, judge, kernel, module, paths, progress, report, results,
-               rootfs, tree)
+from . import (boot, cache, design, helpers, judge, kernel, module, paths, progress, report,
+               results, rootfs, tree)
 from .errors import MISS, UserError
 
-# Configuration: insmod's arguments. Ratios are to the first.
+# Configurations that are no design: insmod's arguments. Ratios are to the first.
 BASE = "off"
-CONFIGS = {
-    "off": "none",
-    "pass": "live=pass",
-    "slob": "backend=slob live=takeover",
-    "slob-new": "backend=slob-new live=takeover",
-}
+NATIVE = {"off": "none", "pass": "live=pass"}
+# Those of a run that names none.
+CONFIGS = (*NATIVE, "slob", "slob-new")
 LOADS = ("install",)
 ARCHES = ("x86_64",)
 MAX_RUNS = 20
@@ -28,7 +25,8 @@ MEMORY_MB = {"small": 1536, "full": 2560}
 # Guests at a time: each keeps one processor of the host busy.
 SIDE_BY_SIDE = 2
 # Host seconds of three runs, until a configuration is through its first call here.
-FIRST_GUESS_S = {"off": 110, "pass": 120, "slob": 500, "slob-new": 130}
+FIRST_GUESS_S = {"off": 110, "pass": 120, "slob": 500}
+OTHER_GUESS_S = 130
 FULL_FACTOR = 2.5
 # Host seconds for one phase: far above what a slow host needs, far below for ever.
 PHASE_S = {"boot": 300, "load": 120, "server": 300}
@@ -39,7 +37,7 @@ RUN_S = {"small": 1500, "full": 4000}
 class Plan:
     """What was asked for."""
 
-    configs: tuple = tuple(CONFIGS)
+    configs: tuple = CONFIGS
     runs: int = 3
     full: bool = False
     smp: bool = False
@@ -63,14 +61,25 @@ def _choose(what, value, valid):
         raise UserError(f"no {what} '{value}' (choose from {', '.join(valid)})", MISS)
 
 
+def choices():
+    """For messages: every configuration."""
+    return ", ".join([*NATIVE, design.choices()])
+
+
+def arguments(config):
+    """What insmod is given."""
+    return NATIVE.get(config) or f"backend={config} live=takeover"
+
+
 def check(plan):
     """Refuse what cannot be meant, in one line that names the valid values."""
     _choose("load", plan.load, LOADS)
     _choose("architecture", plan.arch, ARCHES)
     if not plan.configs:
-        raise UserError(f"no configuration given (choose from {', '.join(CONFIGS)})", MISS)
+        raise UserError(f"no configuration given (choose from {choices()})", MISS)
     for name in plan.configs:
-        _choose("configuration", name, CONFIGS)
+        if name not in NATIVE and not design.valid(name):
+            raise UserError(f"no configuration '{name}' (choose from {choices()})", MISS)
     if len(set(plan.configs)) < len(plan.configs):
         raise UserError("a configuration was given twice: " + ",".join(plan.configs), MISS)
     if not 1 <= plan.runs <= MAX_RUNS:
@@ -109,7 +118,7 @@ def job(plan, parts, config, place):
              "/memtb/busybox": rootfs.BUSYBOX, **parts.helpers}
     if config != BASE:
         files["/memtb/memtb.ko"] = parts.memtb_ko
-    env = {"INSTALL_MEMTB": CONFIGS[config], "INSTALL_MAKE": " ".join(tree.MAKE),
+    env = {"INSTALL_MEMTB": arguments(config), "INSTALL_MAKE": " ".join(tree.MAKE),
            "INSTALL_RUNS": plan.runs, "INSTALL_SMP": "yes" if plan.smp else ""}
     return boot.Job(flavour=parts.flavour, job="/memtb/job", mode="icount",
                     rootfs=[parts.rootfs, parts.tree.cpio], files=files, env=env,
@@ -135,7 +144,7 @@ class Race:
         past = cache.read_note(self._note(config))
         if past:
             return past["fixed_s"] + past["run_s"] * self.plan.runs
-        return (FIRST_GUESS_S[config] * (FULL_FACTOR if self.plan.full else 1)
+        return (FIRST_GUESS_S.get(config, OTHER_GUESS_S) * (FULL_FACTOR if self.plan.full else 1)
                 * self.plan.runs / 3)
 
     def _learn(self, config, outcome):

@@ -3,15 +3,13 @@
 
 import subprocess
 
-from . import boot, cache, kernel, module, paths, rootfs, visitor
+from . import boot, cache, design, kernel, module, paths, rootfs, visitor
 from .errors import MISS, UserError
 
 BARE = ["smoke_exec", "smoke_fs", "smoke_net", "smoke_modules"]
 EXPECT = ["smoke_fallback", "smoke_fallback_verify", "unload", *BARE, "smoke_late",
           "smoke_verify", "smoke_coverage", "smoke_check", "smoke_cycles",
           "smoke_cycles_verify", "smoke_off", "smoke_leave"]
-# Designs that own their pages.
-BACKENDS = ("slob", "slob-new")
 # The job says how far it is so many times.
 CHUNKS = 10
 # A kernel thread has a dozen objects; a lost free in any of the loops is hundreds.
@@ -41,9 +39,7 @@ def check(name, backend, execs, cycles):
     if name not in flavours:
         raise UserError(f"no flavour '{name}' to take over (choose from {', '.join(flavours)})",
                         MISS)
-    if backend not in BACKENDS:
-        raise UserError(f"backend '{backend}' takes no kernel over "
-                        f"(choose from {', '.join(BACKENDS)})", MISS)
+    design.check(backend, "backend '{}' takes no kernel over")
     if execs < CHUNKS or cycles < 1:
         raise UserError(f"at least {CHUNKS} processes and 1 cycle, not {execs} and {cycles}", MISS)
 

@@ -21,7 +21,7 @@ def add_arguments(parser):
     size.add_argument("--smp", dest="smp", action="store_true",
                       help="two processors, an SMP kernel")
     parser.add_argument("--configs", default=",".join(run.CONFIGS), metavar="A,B",
-                        help=f"some of: {', '.join(run.CONFIGS)} (default all)")
+                        help=f"some of: {run.choices()} (default {','.join(run.CONFIGS)})")
     parser.add_argument("--runs", type=int, default=3, metavar="N",
                         help=f"timed runs of each, 1 to {run.MAX_RUNS} (default 3)")
     parser.add_argument("--full", action="store_true",

@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from . import kernel, paths, smoke, verb_boot
+from . import design, kernel, paths, smoke, verb_boot
 
 HELP = "everyday work in a guest whose kernel lives on a backend (takeover, verify mode)"
 
@@ -13,7 +13,7 @@ def add_arguments(parser):
     parser.add_argument("--flavour", default="x86_64-up",
                         help=f"kernel: {', '.join(kernel.names('takeover'))} (default x86_64-up)")
     parser.add_argument("--backend", default="slob",
-                        help=f"one of: {', '.join(smoke.BACKENDS)} (default slob)")
+                        help=f"one of: {design.choices()} (default slob)")
     parser.add_argument("--execs", type=int, default=3000,
                         help=f"processes, at least {smoke.CHUNKS} (default 3000)")
     parser.add_argument("--cycles", type=int, default=5, help="on/off cycles (default 5)")

@@ -339,6 +339,19 @@ def test_a_guest_that_was_lost_is_in_the_record(outcomes):
     assert "hang in phase run1" in report.text(data)
 
 
+def test_a_design_with_options_is_named_with_them(outcomes):
+    outcomes["slob-new+stack+classes"] = outcomes.pop("slob")
+    data = record(outcomes)
+    report.validate(data)
+    shown = report.text(data)
+    assert "\nslob-new+stack+classes: the kernel lives on memtb's SLOB by caches\n" in shown
+    table = [line for line in shown.splitlines() if re.match("(off|slob).* x", line)]
+    assert [line.split() for line in table] == [
+        ["off", "x1.00", "x1.00", "x1.00", "x1.00"],
+        ["slob-new+stack+classes", "x2.50", "x1.05", "x7.50", "x6.25"]]
+    assert len(set(map(len, table))) == 1 and len(table[0]) <= report.WIDTH
+
+
 # ---- the files ----
 
 def test_the_record_names_the_guests_directories_only(outcomes):
@@ -357,7 +370,9 @@ def test_the_record_is_written_read_and_shown_alike(outcomes, tmp_path):
     lambda data: data.update(surprise=1),
     lambda data: data["configs"][1]["runs"][0].update(real="1"),
     lambda data: data["configs"][1]["memtb"].update(coverage_permille=1001),
-    lambda data: data["configs"][0].update(name="slab"),
+    lambda data: data["configs"][0].update(name="slob "),
+    lambda data: data["configs"][0].update(name="slob+"),
+    lambda data: data["configs"][0].update(name=""),
 ])
 def test_what_is_not_a_record_is_refused(outcomes, tmp_path, spoil):
     data = copy.deepcopy(record(outcomes))

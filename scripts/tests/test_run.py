@@ -40,7 +40,9 @@ def ended(verdict="PASS", code=errors.PASS, place=None, seconds=None):
     ({"load": "exec"}, "no load 'exec' \\(choose from install\\)"),
     ({"arch": "vax"}, "no architecture 'vax' \\(choose from x86_64\\)"),
     ({"configs": ("off", "slub")},
-     "no configuration 'slub' \\(choose from off, pass, slob, slob-new\\)"),
+     "no configuration 'slub' \\(choose from off, pass, slob, slob-new\\[\\+stack\\]"),
+    ({"configs": ("slob+stack",)}, "no configuration 'slob\\+stack'"),
+    ({"configs": ("off+stack",)}, "no configuration 'off\\+stack'"),
     ({"configs": ("off", "off")}, "given twice"),
     ({"configs": ()}, "no configuration"),
     ({"runs": 0}, "0 runs .*1 to 20"),
@@ -52,7 +54,8 @@ def test_what_cannot_be_meant_is_refused(plan, message):
 
 
 @pytest.mark.parametrize("plan", [{}, {"runs": 1}, {"runs": 20}, {"configs": ("slob",)},
-                                  {"configs": ("slob", "off", "pass")}])
+                                  {"configs": ("slob", "off", "pass")},
+                                  {"configs": ("slob-new+stack", "slob-new+stack+classes")}])
 def test_what_can_be_meant_is_not(plan):
     run.check(run.Plan(**plan))
 
@@ -73,7 +76,8 @@ def test_each_run_is_a_phase_of_its_own():
 # ---- the guest of a configuration ----
 
 @pytest.mark.parametrize("config, memtb", [
-    ("off", "none"), ("pass", "live=pass"), ("slob", "backend=slob live=takeover")])
+    ("off", "none"), ("pass", "live=pass"), ("slob", "backend=slob live=takeover"),
+    ("slob-new+stack+classes", "backend=slob-new+stack+classes live=takeover")])
 def test_a_guest_loads_what_its_configuration_says(parts, config, memtb):
     assert run.job(run.Plan(), parts, config, Path("/r")).env == {
         "INSTALL_MEMTB": memtb, "INSTALL_MAKE": " ".join(tree.MAKE), "INSTALL_RUNS": 3,
