@@ -36,10 +36,24 @@ class Report:
         return sum(test[2] == status for test in self.tests)
 
 
-def wanted(place=paths.CHECKOUT / "kunit"):
-    """{suite: [cases]} as the sources define them."""
+def left_out(place, config):
+    """The sources that kunit/Kbuild builds only for a symbol which this .config lacks."""
+    kbuild = Path(place) / "Kbuild"
+    if not kbuild.is_file():
+        return set()
+    lines = re.findall(r"^memtb_kunit-\$\((CONFIG_\w+)\) \+= (.*)$",
+                       kbuild.read_text(encoding="utf-8"), re.M)
+    return {Path(name).with_suffix(".c").name for symbol, names in lines
+            for name in names.split() if config.get(symbol) != "y"}
+
+
+def wanted(config, place=paths.CHECKOUT / "kunit"):
+    """{suite: [cases]} as the sources define them for a kernel with this {symbol: value}."""
     found = {}
+    out = left_out(place, config)
     for path in sorted(Path(place).glob("*_kunit.c")):
+        if path.name in out:
+            continue
         text = path.read_text(encoding="utf-8")
         tables = {name: re.findall(r"KUNIT_CASE(?:_PARAM|_SLOW)?\((\w+)", body)
                   for name, body in re.findall(
@@ -138,11 +152,11 @@ def job(flavour, where=paths.RESULTS):
 def run(name="x86_64-up", where=paths.RESULTS):
     """Build, boot, parse; (outcome of the guest, Report)."""
     flavour = kernel.flavour(name)
-    suites = wanted()
     outcome = boot.run(job(flavour, where))
     log = outcome.dir / results.CONSOLE if outcome.dir else None
     if log is None or not log.is_file():
         return outcome, Report([], ["the guest left no console"])
+    suites = wanted(kernel.parse_config(flavour.config.read_text(encoding="utf-8")))
     text = ktap(log.read_text(encoding="utf-8", errors="replace"), len(suites))
     (outcome.dir / "kunit.ktap").write_text(text, encoding="utf-8")
     found = report(parse(text, flavour.source), suites)

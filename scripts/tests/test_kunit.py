@@ -81,16 +81,22 @@ def test_skipped_is_not_passed():
 
 
 def test_what_is_wanted_comes_from_the_sources():
-    suites = kunit.wanted()
+    suites = kunit.wanted({"CONFIG_SLAB": "y", "CONFIG_SLOB": "y"})
     assert "the_search_goes_on_behind_the_rover" in suites["memtb_slob_list"]
     assert suites["memtb_conformance"] == ["holds", "holds_when_verified"]
-    assert sum("kunit_suite " in path.read_text() for path in
-               (kunit.paths.CHECKOUT / "kunit").glob("*.c")) == 7
+    assert sum(path.read_text().count("static struct kunit_suite ") for path in
+               (kunit.paths.CHECKOUT / "kunit").glob("*.c")) == len(suites)
+
+
+def test_a_suite_for_some_kernels_is_wanted_only_there():
+    assert "memtb_slab_fidelity" in kunit.wanted({"CONFIG_SLAB": "y"})
+    assert "memtb_slab_fidelity" not in kunit.wanted({"CONFIG_SLAB": "n"})
+    assert "memtb_slab_fidelity" not in kunit.wanted({"CONFIG_SLUB": "y"})
 
 
 def test_no_sources_no_verdict(tmp_path):
     with pytest.raises(errors.UserError, match="no suite found"):
-        kunit.wanted(tmp_path)
+        kunit.wanted({}, tmp_path)
 
 
 def test_only_planted_trouble_is_expected():
