@@ -194,5 +194,6 @@ const struct memtb_backend *memtb_backend_parse(const char *word,
 						unsigned long *options);
 void memtb_backend_design(const struct memtb_backend *backend,
 			  unsigned long options, char *buf, size_t size);
+void memtb_backend_names(char *buf, size_t size);
 
 #endif /* MEMTB_H */

@@ -137,3 +137,28 @@ void memtb_backend_design(const struct memtb_backend *backend,
 	}
 }
 EXPORT_SYMBOL_GPL(memtb_backend_design);
+
+/**
+ * memtb_backend_names - all that memtb_backend_parse() takes, for messages
+ * @buf: gets the names and their options in one line
+ * @size: bytes of @buf
+ *
+ * Context: any.
+ */
+void memtb_backend_names(char *buf, size_t size)
+{
+	const struct memtb_backend *backend;
+	unsigned int i, k;
+
+	*buf = '\0';
+	for (i = 0; (backend = memtb_backend_nth(i)); i++) {
+		strlcat(buf, i ? ", " : "", size);
+		strlcat(buf, backend->name, size);
+		for (k = 0; k < memtb_backend_nr_options(backend); k++) {
+			strlcat(buf, "[+", size);
+			strlcat(buf, backend->options[k], size);
+			strlcat(buf, "]", size);
+		}
+	}
+}
+EXPORT_SYMBOL_GPL(memtb_backend_names);

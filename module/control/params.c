@@ -42,24 +42,6 @@ const char * const memtb_live_mode_names[MEMTB_NR_LIVE_MODES] = {
 #define MEMTB_WORD		"%*pE"
 #define memtb_word(word)	(int)strnlen(word, 32), word
 
-/* For messages: the names of all backends and their options in one line. */
-static void memtb_backend_names(char *buf, size_t size)
-{
-	const struct memtb_backend *backend;
-	unsigned int i, k;
-
-	*buf = '\0';
-	for (i = 0; (backend = memtb_backend_nth(i)); i++) {
-		strlcat(buf, i ? ", " : "", size);
-		strlcat(buf, backend->name, size);
-		for (k = 0; k < memtb_backend_nr_options(backend); k++) {
-			strlcat(buf, "[+", size);
-			strlcat(buf, backend->options[k], size);
-			strlcat(buf, "]", size);
-		}
-	}
-}
-
 static int memtb_setup_backend(const char *word, struct memtb_setup *setup)
 {
 	char names[256];

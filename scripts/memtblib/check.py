@@ -146,6 +146,12 @@ def step_smoke(where):
                               ["smoke", "--flavour", name, "--backend", backend])
 
 
+def step_cost(where):
+    """That the instrument gives every figure; not what they are."""
+    for name in kernel.names():
+        yield from verb_items(where, f"cost {name}", ["cost", "--try", "--flavour", name])
+
+
 def verb_items(where, label, words):
     """Run one of our own verbs; its last line may say how many passed and failed."""
     log = where / (label.replace(" ", "-") + ".log")
@@ -180,6 +186,7 @@ STEPS = {
     "host-tests": step_host_tests,
     "kunit": step_kunit,
     "smoke": step_smoke,
+    "cost": step_cost,
 }
 
 

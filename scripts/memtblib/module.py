@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""memtb.ko and memtb_kunit.ko for one kernel, built in a copy so that the checkout stays clean."""
+"""memtb.ko and the modules beside it for one kernel, built in a copy: the checkout stays clean."""
 
 import dataclasses
 import re
@@ -32,9 +32,15 @@ class ModuleBuild:
         return self.dir / "memtb_kunit.ko"
 
     @property
+    def cost_ko(self):
+        """The instrument behind `memtb cost`."""
+        return self.dir / "memtb_cost.ko"
+
+    @property
     def guest_files(self):
-        """Both, where jobs in a guest look for them."""
-        return {"/memtb/memtb.ko": self.memtb_ko, "/memtb/memtb_kunit.ko": self.kunit_ko}
+        """All of them, where jobs in a guest look for them."""
+        return {f"/memtb/{path.name}": path
+                for path in (self.memtb_ko, self.kunit_ko, self.cost_ko)}
 
 
 def source_files(base=paths.CHECKOUT):

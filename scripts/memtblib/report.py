@@ -143,11 +143,11 @@ def record(head, outcomes, verdict):
             "verdict": verdict, "configs": configs, "figures": fingerprint(configs)}
 
 
-def validate(data):
+def validate(data, path=SCHEMA):
     """Refuse a record that is not what the schema says."""
     # Debian's, and only needed here: `memtb --help` shall not depend on it.
     import jsonschema  # pylint: disable=import-outside-toplevel
-    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    schema = json.loads(path.read_text(encoding="utf-8"))
     try:
         jsonschema.Draft7Validator(schema).validate(data)
     except jsonschema.ValidationError as error:

@@ -26,7 +26,7 @@ def add_arguments(parser):
     parser.add_argument("--memory", type=int, default=256, metavar="MB",
                         help="default 256")
     parser.add_argument("--modules", action="store_true",
-                        help="take memtb.ko and memtb_kunit.ko along, in /memtb/")
+                        help="take memtb.ko and the modules beside it along, in /memtb/")
     parser.add_argument("--file", action="append", default=[], metavar="GUEST=HOST",
                         help="take a file along; may be given more than once")
     parser.add_argument("--expect", action="append", metavar="NAME",

@@ -4,7 +4,7 @@
 from . import kernel, module
 from .errors import BUILD_FAILED
 
-HELP = "build memtb.ko and memtb_kunit.ko for the guest kernels (cached)"
+HELP = "build memtb.ko and the modules beside it for the guest kernels (cached)"
 
 
 def add_arguments(parser):

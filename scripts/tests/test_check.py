@@ -210,6 +210,6 @@ def test_the_steps_are_those_of_the_documentation():
     table = re.search(r"^=+  =+\nstep .*?\n=+  =+\n(.*?)^=+  =+\n", page, re.S | re.M).group(1)
     assert re.findall(r"^``([a-z-]+)``", table, re.M) == list(check.STEPS)
     assert list(check.STEPS) == ["setup", "kernels", "modules", "lint", "completeness",
-                                 "host-tests", "kunit", "smoke"]
+                                 "host-tests", "kunit", "smoke", "cost"]
     for name, step in check.STEPS.items():
         assert step.__name__ == "step_" + name.replace("-", "_")
