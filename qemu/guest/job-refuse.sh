@@ -27,7 +27,7 @@ put_nul() {
 }
 
 try_all() {
-	for words in backend= backend=slab backend=SLOB backend=slob+stack \
+	for words in backend= backend=slub backend=SLOB backend=slob+stack \
 		backend=slob-new+stak backend=slob-new+stack+ live=on live=draining debug=all \
 		debug=verify,x max_pages=-1 max_pages=1.5 max_pages=2147483648 \
 		max_pages=99999999999999999999 fail_page=x fail_page=; do

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from memtblib import check, completeness, kernel, lint, module, paths, progress
+from memtblib import check, completeness, design, kernel, lint, module, paths, progress
 from memtblib.errors import UserError
 
 
@@ -137,7 +137,7 @@ def lines(step, where):
     (check.step_completeness, ["completeness one", "completeness three"]),
     (check.step_kunit, ["kunit one", "kunit two", "kunit three"]),
     (check.step_smoke, [f"smoke {name} {backend}" for name in ("one", "three")
-                        for backend in ("slob", "slob-new")] + ["smoke x86_64-smp slob-new+stack"]),
+                        for backend in design.known()] + ["smoke x86_64-smp slob-new+stack"]),
 ])
 def test_a_step_goes_over_all_flavours_that_it_is_for(builds, tmp_path, step, names):
     assert lines(step, tmp_path) == [(name, True) for name in names]
@@ -151,8 +151,8 @@ def test_kunit_is_told_its_flavour(builds, tmp_path):
 def test_smoke_is_told_its_flavour_and_backend(builds, tmp_path):
     lines(check.step_smoke, tmp_path)
     assert builds == [["smoke", "--flavour", name, "--backend", backend]
-                      for name, backend in [("one", "slob"), ("one", "slob-new"),
-                                            ("three", "slob"), ("three", "slob-new"),
+                      for name, backend in [*((name, backend) for name in ("one", "three")
+                                              for backend in design.known()),
                                             ("x86_64-smp", "slob-new+stack")]]
 
 

@@ -7,14 +7,14 @@ import pytest
 from memtblib import boot, kernel, module, paths, rootfs
 
 CHOICES = {
-    r"insmod \S+ backend=\w*": r"no backend .* valid are null, kernel, slob, slob-new\S+classes\]$",
-    r"insmod \S+ backend=[\w-]+\+\S*": r"no option .* slob, slob-new\[\+stack\]\[\+classes\]$",
+    r"insmod \S+ backend=\w*": r"no backend .* valid are null, kernel, slob, slob-new\S+classes\], ",
+    r"insmod \S+ backend=[\w-]+\+\S*": r"no option .* slob, slob-new\[\+stack\]\[\+classes\], ",
     r"insmod \S+ live=\w+": r"valid are off, pass, takeover$",
     r"insmod \S+ debug=\S+": r"valid are none, verify$",
     r"insmod \S+ (max|fail)_page\S*": r"valid are whole numbers from 0 to 2147483647$",
     r"insmod \S+ backend=(null|kernel) \S+":
         r"owns no pages: no live=takeover, .* slob takes them$",
-    r"insmod_lines": r"=slob\\njunk: .* valid are null, kernel, slob, slob-new\S+classes\]$",
+    r"insmod_lines": r"=slob\\njunk: .* valid are null, kernel, slob, slob-new\S+classes\], ",
     r"put (on|draining|takeover off|(off)*) \S+/live": r"valid are off, pass, takeover$",
     r"put_nul off \S+/live": r"valid are off, pass, takeover$",
     r"put (2|abc|) \S+/shrink": r"write 1$",
