@@ -32,6 +32,31 @@ struct memtb_slob_audit {
 	unsigned long counted;
 };
 
+void memtb_slob_lock_init(struct memtb_slob_lock *lock, struct memtb_heap *heap)
+{
+	raw_spin_lock_init(&lock->raw);
+	lock->heap = heap;
+}
+
+void memtb_slob_lock(struct memtb_slob_lock *lock, unsigned long *flags)
+	__acquires(&lock->raw)
+{
+	raw_spin_lock_irqsave(&lock->raw, *flags);
+	lock->since = local_clock();
+}
+
+void memtb_slob_unlock(struct memtb_slob_lock *lock, unsigned long flags)
+	__releases(&lock->raw)
+{
+	struct memtb_heap *heap = lock->heap;
+	u64 ns = local_clock() - lock->since;
+
+	memtb_stat_add(heap, MEMTB_STAT_LOCK_HOLDS, 1);
+	memtb_stat_add(heap, MEMTB_STAT_LOCK_HOLD_NS, ns);
+	memtb_stat_max(heap, MEMTB_STAT_LOCK_HOLD_MAX_NS, ns);
+	raw_spin_unlock_irqrestore(&lock->raw, flags);
+}
+
 void memtb_slob_list_init(struct memtb_slob_list *list,
 			  struct memtb_owner *owner, size_t run)
 {
@@ -39,28 +64,9 @@ void memtb_slob_list_init(struct memtb_slob_list *list,
 	list->sentinel.next = &list->sentinel;
 	list->rover = &list->sentinel;
 	list->nr_blocks = 0;
-	raw_spin_lock_init(&list->lock);
+	memtb_slob_lock_init(&list->lock, owner->heap);
 	list->owner = owner;
 	list->run = run;
-}
-
-void memtb_slob_lock(struct memtb_slob_list *list, unsigned long *flags)
-	__acquires(&list->lock)
-{
-	raw_spin_lock_irqsave(&list->lock, *flags);
-	list->since = local_clock();
-}
-
-void memtb_slob_unlock(struct memtb_slob_list *list, unsigned long flags)
-	__releases(&list->lock)
-{
-	struct memtb_heap *heap = list->owner->heap;
-	u64 ns = local_clock() - list->since;
-
-	memtb_stat_add(heap, MEMTB_STAT_LOCK_HOLDS, 1);
-	memtb_stat_add(heap, MEMTB_STAT_LOCK_HOLD_NS, ns);
-	memtb_stat_max(heap, MEMTB_STAT_LOCK_HOLD_MAX_NS, ns);
-	raw_spin_unlock_irqrestore(&list->lock, flags);
 }
 
 /*
@@ -255,9 +261,9 @@ bool memtb_slob_put(struct memtb_slob_list *list, void *obj, size_t size)
 	unsigned long flags;
 	bool done;
 
-	memtb_slob_lock(list, &flags);
+	memtb_slob_lock(&list->lock, &flags);
 	done = memtb_slob_give(list, obj, size);
-	memtb_slob_unlock(list, flags);
+	memtb_slob_unlock(&list->lock, flags);
 	if (!done)
 		pr_err("heap %s: %p (%zu bytes) is free already\n",
 		       list->owner->heap->name, obj, size);
@@ -293,9 +299,9 @@ void *memtb_slob_get(struct memtb_slob_list *list, size_t size, size_t align,
 	void *obj;
 
 	do {
-		memtb_slob_lock(list, &flags);
+		memtb_slob_lock(&list->lock, &flags);
 		obj = memtb_slob_take(list, size, align, offset);
-		memtb_slob_unlock(list, flags);
+		memtb_slob_unlock(&list->lock, flags);
 	} while (!obj && memtb_slob_grow(list, gfp, node));
 	return obj;
 }
@@ -333,9 +339,9 @@ unsigned long memtb_slob_list_shrink(struct memtb_slob_list *list)
 	struct memtb_slob_block *page, *next;
 	unsigned long nr = 0, flags;
 
-	memtb_slob_lock(list, &flags);
+	memtb_slob_lock(&list->lock, &flags);
 	page = memtb_slob_cut_pages(list);
-	memtb_slob_unlock(list, flags);
+	memtb_slob_unlock(&list->lock, flags);
 	for (; page; page = next, nr++) {
 		next = page->next;
 		memtb_pages_put(list->owner, page, 0);
@@ -406,9 +412,9 @@ unsigned long memtb_slob_list_check(struct memtb_slob_list *list,
 	struct memtb_slob_audit audit;
 	unsigned long flags;
 
-	memtb_slob_lock(list, &flags);
+	memtb_slob_lock(&list->lock, &flags);
 	memtb_slob_walk(list, &audit);
-	memtb_slob_unlock(list, flags);
+	memtb_slob_unlock(&list->lock, flags);
 
 	if (audit.nr_faults)
 		pr_err("violation: heap %s, list of %s: free block %p, %d units: %s; %lu such blocks\n",

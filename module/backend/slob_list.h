@@ -30,12 +30,23 @@ struct memtb_slob_block {
 #define MEMTB_SLOB_PAGE_UNITS	((int)(PAGE_SIZE / MEMTB_SLOB_UNIT))
 
 /**
+ * struct memtb_slob_lock - a lock that measures how long it is held
+ * @raw: the lock; interrupts are off while it is held
+ * @since: when it was taken, in ns
+ * @heap: counts the holds
+ */
+struct memtb_slob_lock {
+	raw_spinlock_t raw;
+	u64 since;
+	struct memtb_heap *heap;
+};
+
+/**
  * struct memtb_slob_list - a free list
  * @sentinel: always in the circle
  * @rover: the block behind which the next walk starts
  * @nr_blocks: blocks in the circle, the sentinel not counted
  * @lock: protects the circle; held, with interrupts off, for a whole walk
- * @since: when @lock was taken, in ns
  * @owner: of the pages that the blocks lie in
  * @run: bytes at the beginning of a fresh page that become a block
  */
@@ -43,8 +54,7 @@ struct memtb_slob_list {
 	struct memtb_slob_block sentinel;
 	struct memtb_slob_block *rover;
 	unsigned long nr_blocks;
-	raw_spinlock_t lock;
-	u64 since;
+	struct memtb_slob_lock lock;
 	struct memtb_owner *owner;
 	size_t run;
 };
@@ -78,12 +88,14 @@ static inline void memtb_slob_steps(struct memtb_heap *heap,
 	memtb_stat_max(heap, MEMTB_STAT_LIST_STEPS_MAX, steps);
 }
 
+void memtb_slob_lock_init(struct memtb_slob_lock *lock,
+			  struct memtb_heap *heap);
 void memtb_slob_list_init(struct memtb_slob_list *list,
 			  struct memtb_owner *owner, size_t run);
-void memtb_slob_lock(struct memtb_slob_list *list, unsigned long *flags)
-	__acquires(&list->lock);
-void memtb_slob_unlock(struct memtb_slob_list *list, unsigned long flags)
-	__releases(&list->lock);
+void memtb_slob_lock(struct memtb_slob_lock *lock, unsigned long *flags)
+	__acquires(&lock->raw);
+void memtb_slob_unlock(struct memtb_slob_lock *lock, unsigned long flags)
+	__releases(&lock->raw);
 void *memtb_slob_take(struct memtb_slob_list *list, size_t size, size_t align,
 		      size_t offset);
 void *memtb_slob_get(struct memtb_slob_list *list, size_t size, size_t align,

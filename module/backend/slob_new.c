@@ -123,7 +123,7 @@ static void memtb_arena_init(struct memtb_arena *arena, struct memtb_heap *heap,
 	memtb_slob_list_init(&arena->list, &arena->place.owner,
 			     rounddown(PAGE_SIZE, stride));
 	lockdep_register_key(&arena->key);
-	lockdep_set_class(&arena->list.lock, &arena->key);
+	lockdep_set_class(&arena->list.lock.raw, &arena->key);
 }
 
 /* Pages under live objects stay, but then nobody asks for their owner. */
