@@ -2,6 +2,7 @@
 /*
  * Descriptors, constant time: each page is a head and a stack of free places.
  */
+#include <linux/export.h>
 #include <linux/mm.h>
 
 #include "desc.h"
@@ -38,6 +39,7 @@ void memtb_desc_init(struct memtb_desc_pool *pool, struct memtb_heap *heap,
 	INIT_LIST_HEAD(&pool->pages);
 	pool->size = ALIGN(size, sizeof(u64));
 }
+EXPORT_SYMBOL_GPL(memtb_desc_init);
 
 static struct memtb_desc_page *memtb_desc_grow(struct memtb_desc_pool *pool,
 					       gfp_t gfp, int node)
@@ -47,6 +49,7 @@ static struct memtb_desc_page *memtb_desc_grow(struct memtb_desc_pool *pool,
 
 	if (!page)
 		return NULL;
+	atomic_long_inc(&pool->owner.heap->pages_desc);
 	page->used = 0;
 	page->free = NULL;
 	for (at = MEMTB_DESC_FIRST; at + pool->size <= PAGE_SIZE;
@@ -57,6 +60,13 @@ static struct memtb_desc_page *memtb_desc_grow(struct memtb_desc_pool *pool,
 		page->free = place;
 	}
 	return page;
+}
+
+static void memtb_desc_page_put(struct memtb_desc_pool *pool,
+				struct memtb_desc_page *page)
+{
+	atomic_long_dec(&pool->owner.heap->pages_desc);
+	memtb_pages_put(&pool->owner, page, 0);
 }
 
 /* A place of the first page that has one.  Caller holds the lock. */
@@ -106,6 +116,7 @@ void *memtb_desc_get(struct memtb_desc_pool *pool, gfp_t gfp, int node)
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	return desc;
 }
+EXPORT_SYMBOL_GPL(memtb_desc_get);
 
 /*
  * Into its page; returns that page if it is empty now and not the last with
@@ -142,8 +153,9 @@ void memtb_desc_put(struct memtb_desc_pool *pool, void *desc)
 	page = memtb_desc_give(pool, desc);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	if (page)
-		memtb_pages_put(&pool->owner, page, 0);
+		memtb_desc_page_put(pool, page);
 }
+EXPORT_SYMBOL_GPL(memtb_desc_put);
 
 /**
  * memtb_desc_shrink - return every page without a descriptor in use
@@ -164,8 +176,9 @@ unsigned long memtb_desc_shrink(struct memtb_desc_pool *pool)
 			list_move(&page->node, &empty);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	list_for_each_entry_safe(page, next, &empty, node) {
-		memtb_pages_put(&pool->owner, page, 0);
+		memtb_desc_page_put(pool, page);
 		nr++;
 	}
 	return nr;
 }
+EXPORT_SYMBOL_GPL(memtb_desc_shrink);

@@ -68,6 +68,7 @@ void memtb_heap_stats(struct memtb_heap *heap, struct memtb_stats *stats)
 	for (i = 0; i < MEMTB_NR_STATS; i++)
 		stats->v[i] = memtb_stat_read(heap, i);
 	stats->pages_now = atomic_long_read(&heap->pages_now);
+	stats->pages_desc = atomic_long_read(&heap->pages_desc);
 	stats->pages_peak = atomic_long_read(&heap->pages_peak);
 	stats->pages_got = atomic_long_read(&heap->pages_got);
 	stats->pages_put = atomic_long_read(&heap->pages_put);
