@@ -15,6 +15,7 @@ static const struct memtb_backend * const memtb_backends[] = {
 	&memtb_backend_kernel,
 	&memtb_backend_slob,
 	&memtb_backend_slob_new,
+	&memtb_backend_slob_page,
 };
 
 /* Whether a table has all that the contract calls mandatory. */

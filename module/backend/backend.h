@@ -111,6 +111,7 @@ extern const struct memtb_backend memtb_backend_null;
 extern const struct memtb_backend memtb_backend_kernel;
 extern const struct memtb_backend memtb_backend_slob;
 extern const struct memtb_backend memtb_backend_slob_new;
+extern const struct memtb_backend memtb_backend_slob_page;
 
 bool memtb_backend_valid(const struct memtb_backend *backend);
 unsigned int memtb_backend_nr_options(const struct memtb_backend *backend);

@@ -13,7 +13,7 @@
 
 static char *memtb_param_backend = "slob";
 module_param_named(backend, memtb_param_backend, charp, 0444);
-MODULE_PARM_DESC(backend, "design of the default heap: null, kernel, slob, slob-new (default slob)");
+MODULE_PARM_DESC(backend, "design of the default heap: null, kernel, slob, slob-new, slob-page (default slob)");
 
 static char *memtb_param_live = "off";
 module_param_named(live, memtb_param_live, charp, 0444);
