@@ -217,7 +217,7 @@ struct memtb_busted_fault {
 static const struct memtb_busted_fault memtb_busted_faults[] = {
 	{ "a cache's alignment is ignored", "objects_are_aligned",
 	  { .cache_init = memtb_busted_init_unaligned } },
-	{ "powers of two are not aligned", "blocks_are_aligned",
+	{ "powers of two are not aligned", "powers_of_two_are_naturally_aligned",
 	  { .gp_alloc = memtb_busted_gp_alloc_unaligned } },
 	{ "blocks end at a page", "blocks_are_aligned",
 	  { .gp_alloc = memtb_busted_gp_alloc_small } },

@@ -241,7 +241,8 @@ static const char *objects_are_aligned(struct memtb_conform *c)
 	return NULL;
 }
 
-static const char *blocks_are_aligned(struct memtb_conform *c)
+static const char *memtb_conform_blocks_aligned(struct memtb_conform *c,
+						bool naturally)
 {
 	const struct memtb_backend *backend = c->heap->backend;
 	struct memtb_conform_item *item;
@@ -258,13 +259,23 @@ static const char *blocks_are_aligned(struct memtb_conform *c)
 			if (!item)
 				return MEMTB_SAY_FAILED;
 			align = backend->gp_min_align;
-			if (is_power_of_2(size))
+			if (naturally && is_power_of_2(size))
 				align = max(align, size);
 			if (!IS_ALIGNED((unsigned long)item->obj, align))
 				return "a block is not aligned";
 			memtb_conform_fill(c, item);
 		}
 	return memtb_conform_drop_all(c);
+}
+
+static const char *blocks_are_aligned(struct memtb_conform *c)
+{
+	return memtb_conform_blocks_aligned(c, false);
+}
+
+static const char *powers_of_two_are_naturally_aligned(struct memtb_conform *c)
+{
+	return memtb_conform_blocks_aligned(c, true);
 }
 
 static struct memtb_conform_item *
@@ -1149,6 +1160,7 @@ static const char *threads_may_work_at_once(struct memtb_conform *c)
 const struct memtb_conform_property memtb_conform_properties[] = {
 	MEMTB_PROPERTY(objects_are_aligned, 0),
 	MEMTB_PROPERTY(blocks_are_aligned, 0),
+	MEMTB_PROPERTY(powers_of_two_are_naturally_aligned, MEMTB_ALIGNS),
 	MEMTB_PROPERTY(objects_do_not_overlap, MEMTB_STORES),
 	MEMTB_PROPERTY(usable_size_may_be_used, 0),
 	MEMTB_PROPERTY(size_zero_is_no_object, 0),

@@ -53,7 +53,10 @@ static const void *memtb_conform_next(const void *prev, char *desc,
 	char design[MEMTB_DESIGN_MAX];
 
 	for (; memtb_conform_question(i, &question); i++) {
-		if ((needs | question.property->needs) & ~question.backend->flags)
+		unsigned int flags = memtb_backend_flags(question.backend,
+							 question.options);
+
+		if ((needs | question.property->needs) & ~flags)
 			continue;
 		memtb_backend_design(question.backend, question.options,
 				     design, sizeof(design));

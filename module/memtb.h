@@ -99,6 +99,7 @@ enum memtb_stat {
  * struct memtb_stats - a snapshot of a heap's counters
  * @v: the counters of enum memtb_stat
  * @pages_now: pages held
+ * @pages_desc: those of them that hold descriptors of the others
  * @pages_peak: most pages ever held
  * @pages_got: pages ever requested and received
  * @pages_put: pages ever given back
@@ -110,6 +111,7 @@ enum memtb_stat {
 struct memtb_stats {
 	u64 v[MEMTB_NR_STATS];
 	u64 pages_now;
+	u64 pages_desc;
 	u64 pages_peak;
 	u64 pages_got;
 	u64 pages_put;

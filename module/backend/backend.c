@@ -15,6 +15,7 @@ static const struct memtb_backend * const memtb_backends[] = {
 	&memtb_backend_kernel,
 	&memtb_backend_slob,
 	&memtb_backend_slob_new,
+	&memtb_backend_slob_page,
 	&memtb_backend_slab,
 };
 
@@ -51,6 +52,20 @@ unsigned int memtb_backend_nr_options(const struct memtb_backend *backend)
 	return nr;
 }
 EXPORT_SYMBOL_GPL(memtb_backend_nr_options);
+
+/* The capabilities that a design has with these options. */
+unsigned int memtb_backend_flags(const struct memtb_backend *backend,
+				 unsigned long options)
+{
+	unsigned int flags = backend->flags;
+	unsigned int i, nr = memtb_backend_nr_options(backend);
+
+	for (i = 0; backend->takes && i < nr; i++)
+		if (options & BIT(i))
+			flags &= ~backend->takes[i];
+	return flags;
+}
+EXPORT_SYMBOL_GPL(memtb_backend_flags);
 
 /**
  * memtb_backend_find - look a backend up

@@ -23,10 +23,13 @@
  * MEMTB_STORES: objects are real memory.  Without it they may overlap, and
  * nobody may write to one.
  * MEMTB_RCU: SLAB_TYPESAFE_BY_RCU is kept.
+ * MEMTB_ALIGNS: general-purpose blocks of a power of two are naturally aligned.
+ * The kernel has relied on that since 5.4; no live stream goes without.
  */
 #define MEMTB_OWNS_PAGES	0x1
 #define MEMTB_STORES		0x2
 #define MEMTB_RCU		0x4
+#define MEMTB_ALIGNS		0x8
 
 /**
  * struct memtb_backend - an allocator design
@@ -40,6 +43,8 @@
  * @gp_min_align: alignment in bytes that every general-purpose block has
  * @options: names of variants, each a bit of the heap's params.options in this
  *	order, NULL behind the last.  Optional.
+ * @takes: capabilities that each of @options takes away, in the same order.
+ *	Optional: without it none does.
  *
  * @heap_init: Sets up private heap state.  Process context, may sleep.
  *	0 or a negative errno; after an error nothing is left behind.
@@ -64,9 +69,9 @@
  *	False if there is no page.  Optional: without it @alloc is called.
  * @free_bulk: Takes back objects; they are known to lie in the heap.  Number of
  *	those that it took; the others it reported, as @free does.  Optional.
- * @gp_alloc: Hands out @size bytes, 1 <= @size <= @max_size.  Powers of two
- *	are naturally aligned, all others aligned to @gp_min_align.  Otherwise
- *	as @alloc.
+ * @gp_alloc: Hands out @size bytes, 1 <= @size <= @max_size, aligned to
+ *	@gp_min_align, and powers of two naturally unless MEMTB_ALIGNS is
+ *	missing.  Otherwise as @alloc.
  * @gp_free: Takes back what @gp_alloc gave out; otherwise as @free.
  * @gp_size: Usable bytes of a block that @gp_alloc gave out, never less than
  *	was asked for.  Any context but NMI.
@@ -94,6 +99,7 @@ struct memtb_backend {
 	size_t cache_size;
 	size_t gp_min_align;
 	const char * const *options;
+	const unsigned int *takes;
 
 	int (*heap_init)(struct memtb_heap *heap);
 	void (*heap_exit)(struct memtb_heap *heap);
@@ -124,9 +130,12 @@ extern const struct memtb_backend memtb_backend_kernel;
 extern const struct memtb_backend memtb_backend_slob;
 extern const struct memtb_backend memtb_backend_slob_new;
 extern const struct memtb_backend memtb_backend_slab;
+extern const struct memtb_backend memtb_backend_slob_page;
 
 bool memtb_backend_valid(const struct memtb_backend *backend);
 unsigned int memtb_backend_nr_options(const struct memtb_backend *backend);
+unsigned int memtb_backend_flags(const struct memtb_backend *backend,
+				 unsigned long options);
 
 /* Whether the heap runs variant @option, a number of the backend's options. */
 static inline bool memtb_option(const struct memtb_heap *heap,

@@ -86,7 +86,7 @@ static unsigned long memtb_kernel_shrink(struct memtb_heap *heap)
 const struct memtb_backend memtb_backend_kernel = {
 	.name = "kernel",
 	.summary = "the running kernel's own allocator",
-	.flags = MEMTB_STORES | MEMTB_RCU,
+	.flags = MEMTB_STORES | MEMTB_RCU | MEMTB_ALIGNS,
 	.max_size = KMALLOC_MAX_SIZE,
 	.max_align = PAGE_SIZE,
 	.cache_size = sizeof(struct memtb_kernel_cache),

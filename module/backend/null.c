@@ -41,7 +41,7 @@ static size_t memtb_null_gp_size(struct memtb_heap *heap, void *obj)
 const struct memtb_backend memtb_backend_null = {
 	.name = "null",
 	.summary = "no allocator: the cost of the harness",
-	.flags = MEMTB_RCU,
+	.flags = MEMTB_RCU | MEMTB_ALIGNS,
 	.max_size = sizeof(memtb_null_object),
 	.max_align = sizeof(memtb_null_object),
 	.gp_min_align = sizeof(memtb_null_object),

@@ -755,7 +755,7 @@ static void memtb_slab_info(struct memtb_cache *cache,
 const struct memtb_backend memtb_backend_slab = {
 	.name = "slab",
 	.summary = "arrays per processor before slabs (Linux's SLAB, 6.1)",
-	.flags = MEMTB_OWNS_PAGES | MEMTB_STORES | MEMTB_RCU,
+	.flags = MEMTB_OWNS_PAGES | MEMTB_STORES | MEMTB_RCU | MEMTB_ALIGNS,
 	.max_size = KMALLOC_MAX_SIZE,
 	.max_align = PAGE_SIZE,
 	.heap_size = sizeof(struct memtb_slab_heap),

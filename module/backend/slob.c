@@ -351,7 +351,7 @@ static void memtb_slob_heap_exit(struct memtb_heap *heap)
 const struct memtb_backend memtb_backend_slob = {
 	.name = "slob",
 	.summary = "one address-ordered list, next fit (plain SLOB, 2005)",
-	.flags = MEMTB_OWNS_PAGES | MEMTB_STORES | MEMTB_RCU,
+	.flags = MEMTB_OWNS_PAGES | MEMTB_STORES | MEMTB_RCU | MEMTB_ALIGNS,
 	.max_size = KMALLOC_MAX_SIZE,
 	.max_align = PAGE_SIZE,
 	.heap_size = sizeof(struct memtb_slob),

@@ -47,6 +47,7 @@ static int memtb_stats_show(struct seq_file *m, void *unused)
 
 	memtb_heap_stats(m->private, &stats);
 	seq_printf(m, "pages_now %llu\n", stats.pages_now);
+	seq_printf(m, "pages_desc %llu\n", stats.pages_desc);
 	seq_printf(m, "pages_peak %llu\n", stats.pages_peak);
 	seq_printf(m, "pages_got %llu\n", stats.pages_got);
 	seq_printf(m, "pages_put %llu\n", stats.pages_put);

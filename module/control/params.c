@@ -13,7 +13,7 @@
 
 static char *memtb_param_backend = "slob";
 module_param_named(backend, memtb_param_backend, charp, 0444);
-MODULE_PARM_DESC(backend, "design of the default heap: null, kernel, slob, slob-new, slab (default slob)");
+MODULE_PARM_DESC(backend, "design of the default heap: null, kernel, slob, slob-new, slob-page, slab (default slob)");
 
 static char *memtb_param_live = "off";
 module_param_named(live, memtb_param_live, charp, 0444);
@@ -112,8 +112,14 @@ static int memtb_number_parse(const char *name, const char *word,
 static int memtb_params_agree(const struct memtb_setup *setup)
 {
 	const struct memtb_heap_params *heap = &setup->heap;
+	unsigned int flags = memtb_backend_flags(setup->backend, heap->options);
 
-	if (setup->backend->flags & MEMTB_OWNS_PAGES)
+	if (setup->live == MEMTB_LIVE_TAKEOVER && !(flags & MEMTB_ALIGNS)) {
+		pr_err("backend=" MEMTB_WORD " does not align powers of two, the kernel relies on that: no live=takeover with it\n",
+		       memtb_word(memtb_param_backend));
+		return -EINVAL;
+	}
+	if (flags & MEMTB_OWNS_PAGES)
 		return 0;
 	if (!heap->debug && !heap->max_pages && !heap->fail_page &&
 	    setup->live != MEMTB_LIVE_TAKEOVER)

@@ -50,6 +50,7 @@ static struct memtb_desc_page *memtb_desc_grow(struct memtb_desc_pool *pool,
 
 	if (!page)
 		return NULL;
+	atomic_long_inc(&pool->owner.heap->pages_desc);
 	page->used = 0;
 	page->free = NULL;
 	for (at = MEMTB_DESC_FIRST; at + pool->size <= PAGE_SIZE;
@@ -60,6 +61,13 @@ static struct memtb_desc_page *memtb_desc_grow(struct memtb_desc_pool *pool,
 		page->free = place;
 	}
 	return page;
+}
+
+static void memtb_desc_page_put(struct memtb_desc_pool *pool,
+				struct memtb_desc_page *page)
+{
+	atomic_long_dec(&pool->owner.heap->pages_desc);
+	memtb_pages_put(&pool->owner, page, 0);
 }
 
 /* A place of the first page that has one.  Caller holds the lock. */
@@ -146,7 +154,7 @@ void memtb_desc_put(struct memtb_desc_pool *pool, void *desc)
 	page = memtb_desc_give(pool, desc);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	if (page)
-		memtb_pages_put(&pool->owner, page, 0);
+		memtb_desc_page_put(pool, page);
 }
 EXPORT_SYMBOL_GPL(memtb_desc_put);
 
@@ -169,7 +177,7 @@ unsigned long memtb_desc_shrink(struct memtb_desc_pool *pool)
 			list_move(&page->node, &empty);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	list_for_each_entry_safe(page, next, &empty, node) {
-		memtb_pages_put(&pool->owner, page, 0);
+		memtb_desc_page_put(pool, page);
 		nr++;
 	}
 	return nr;

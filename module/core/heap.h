@@ -39,6 +39,7 @@ struct memtb_heap_cpu {
  * @name: copied at creation
  * @cpu: per-CPU counters
  * @pages_now: pages held; the budget is enforced on it
+ * @pages_desc: those of them that hold descriptors
  * @pages_peak: the most that @pages_now ever was
  * @pages_got: pages received
  * @pages_put: pages given back
@@ -55,6 +56,7 @@ struct memtb_heap {
 	char name[MEMTB_NAME_MAX + 1];
 	struct memtb_heap_cpu __percpu *cpu;
 	atomic_long_t pages_now;
+	atomic_long_t pages_desc;
 	atomic_long_t pages_peak;
 	atomic_long_t pages_got;
 	atomic_long_t pages_put;

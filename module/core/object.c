@@ -297,7 +297,8 @@ EXPORT_SYMBOL_GPL(memtb_cache_free_bulk);
  * @gfp: how to get pages; __GFP_ZERO clears the block
  * @node: wanted memory node or NUMA_NO_NODE
  *
- * Powers of two are naturally aligned, other sizes at least as kmalloc().
+ * Powers of two are naturally aligned, unless the heap's options say otherwise,
+ * other sizes at least as kmalloc().
  *
  * Context: any but NMI; sleeps only if @gfp allows blocking.
  * Return: the block, or NULL; a @size above the backend's max_size fails, with

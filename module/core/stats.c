@@ -91,6 +91,7 @@ void memtb_heap_stats(struct memtb_heap *heap, struct memtb_stats *stats)
 	memtb_stats_caches(heap, stats);
 	mutex_unlock(&heap->lock);
 	stats->pages_now = atomic_long_read(&heap->pages_now);
+	stats->pages_desc = atomic_long_read(&heap->pages_desc);
 	stats->pages_peak = atomic_long_read(&heap->pages_peak);
 	stats->pages_got = atomic_long_read(&heap->pages_got);
 	stats->pages_put = atomic_long_read(&heap->pages_put);

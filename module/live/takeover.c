@@ -382,17 +382,30 @@ static void memtb_live_remove(void)
 	memtb_live_state = MEMTB_LIVE_OFF;
 }
 
+/* Whether the kernel can live on a heap of this design and with these options. */
+static bool memtb_live_suits(const struct memtb_heap *heap)
+{
+	unsigned int flags = memtb_backend_flags(heap->backend,
+						 heap->params.options);
+
+	if (!(flags & MEMTB_OWNS_PAGES))
+		pr_err("live: backend %s owns no pages, takeover needs one that does: slob\n",
+		       heap->backend->name);
+	else if (!(flags & MEMTB_ALIGNS))
+		pr_err("live: the heap does not align powers of two, takeover needs one that does: slob\n");
+	else
+		return true;
+	return false;
+}
+
 static int memtb_live_take(void)
 {
 	bool draining = memtb_live_state == MEMTB_LIVE_DRAINING;
 	bool fresh = memtb_live_state == MEMTB_LIVE_OFF;
 	int err;
 
-	if (!(memtb_live.heap->backend->flags & MEMTB_OWNS_PAGES)) {
-		pr_err("live: backend %s owns no pages, takeover needs one that does: slob\n",
-		       memtb_live.heap->backend->name);
+	if (!memtb_live_suits(memtb_live.heap))
 		return -EINVAL;
-	}
 	if (fresh) {
 		err = memtb_live_install();
 		if (err)
