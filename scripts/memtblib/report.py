@@ -215,7 +215,8 @@ def _mechanism(config):
 def _title(name):
     words = {"off": "the kernel's own allocator, no memtb",
              "pass": "memtb's hooks in, all passed to the kernel's own allocator"}
-    designs = {"slob": "plain SLOB", "slob-new": "SLOB by caches"}
+    designs = {"slob": "plain SLOB", "slob-new": "SLOB by caches",
+               "slob-page": "SLOB by pages", "slab": "SLAB"}
     backend = name.split("+")[0]
     lives = f"the kernel lives on memtb's {designs.get(backend, backend)}"
     return f"{name}: {words.get(name, lives)}"

@@ -17,7 +17,7 @@ from .errors import MISS, UserError
 BASE = "off"
 NATIVE = {"off": "none", "pass": "live=pass"}
 # Those of a run that names none.
-CONFIGS = (*NATIVE, "slob", "slob-new")
+CONFIGS = (*NATIVE, *design.known())
 LOADS = ("install",)
 ARCHES = ("x86_64",)
 MAX_RUNS = 20
