@@ -81,11 +81,11 @@ static int memtb_test_take_aligned(struct memtb_slob_test *t, int units,
 	struct memtb_slob_block *block;
 	unsigned long flags;
 
-	memtb_slob_lock(&t->slob->list.lock, &flags);
+	memtb_lock(&t->slob->list.lock, &flags);
 	block = memtb_slob_take(&t->slob->list, units * MEMTB_SLOB_UNIT,
 				align * MEMTB_SLOB_UNIT,
 				offset * MEMTB_SLOB_UNIT);
-	memtb_slob_unlock(&t->slob->list.lock, flags);
+	memtb_unlock(&t->slob->list.lock, flags);
 	return block ? block - t->arena : -1;
 }
 

@@ -114,12 +114,12 @@ static void memtb_slab_refill(struct memtb_slab_cache *sc,
 	unsigned int batch = memtb_slab_batch(array);
 
 	memtb_stat_add(memtb_slab_core(sc)->heap, MEMTB_STAT_CPU_REFILLS, 1);
-	memtb_slab_lock(sc, node);
+	memtb_lock_irqs_off(&node->lock);
 	if (node->shared && memtb_slab_move(array, node->shared, batch))
 		node->shared->touched = true;
 	else
 		memtb_slab_take(sc, node, array, batch);
-	memtb_slab_unlock(sc, node);
+	memtb_unlock_irqs_off(&node->lock);
 }
 
 /* The oldest batch goes down: what is shared first, the rest home. */
@@ -132,7 +132,7 @@ static void memtb_slab_flush(struct memtb_slab_cache *sc,
 	unsigned int batch = array->batch;
 
 	memtb_stat_add(memtb_slab_core(sc)->heap, MEMTB_STAT_CPU_FLUSHES, 1);
-	memtb_slab_lock(sc, node);
+	memtb_lock_irqs_off(&node->lock);
 	shared = node->shared;
 	if (shared && shared->avail < shared->limit) {
 		batch = min(batch, shared->limit - shared->avail);
@@ -145,7 +145,7 @@ static void memtb_slab_flush(struct memtb_slab_cache *sc,
 	} else {
 		memtb_slab_drop(sc, node, array, batch, doomed);
 	}
-	memtb_slab_unlock(sc, node);
+	memtb_unlock_irqs_off(&node->lock);
 }
 
 /* ---- objects of other memory nodes ---- */
@@ -165,11 +165,11 @@ void memtb_slab_alien_drain(struct memtb_slab_cache *sc,
 
 	if (!array->avail)
 		return;
-	memtb_slab_lock(sc, node);
+	memtb_lock_irqs_off(&node->lock);
 	if (node->shared)
 		memtb_slab_move(node->shared, array, array->limit);
 	memtb_slab_drop(sc, node, array, array->avail, doomed);
-	memtb_slab_unlock(sc, node);
+	memtb_unlock_irqs_off(&node->lock);
 }
 
 /* An object of node @nid, freed here.  Interrupts are off. */
@@ -181,9 +181,9 @@ static void memtb_slab_free_far(struct memtb_slab_cache *sc, void *obj, int nid,
 
 	alien = here->alien ? here->alien[nid] : NULL;
 	if (!alien) {
-		memtb_slab_lock(sc, sc->node[nid]);
+		memtb_lock_irqs_off(&sc->node[nid]->lock);
 		memtb_slab_give(sc, sc->node[nid], &obj, 1, doomed);
-		memtb_slab_unlock(sc, sc->node[nid]);
+		memtb_unlock_irqs_off(&sc->node[nid]->lock);
 		return;
 	}
 	raw_spin_lock(&alien->lock);
@@ -202,9 +202,9 @@ static void *memtb_slab_alloc_far(struct memtb_slab_cache *sc, int nid)
 		void *entry;
 	} one = {};
 
-	memtb_slab_lock(sc, node);
+	memtb_lock_irqs_off(&node->lock);
 	memtb_slab_take(sc, node, &one.array, 1);
-	memtb_slab_unlock(sc, node);
+	memtb_unlock_irqs_off(&node->lock);
 	return one.array.avail ? one.array.entry[0] : NULL;
 }
 
@@ -240,9 +240,9 @@ static void *memtb_slab_alloc_fresh(struct memtb_slab_cache *sc,
 		obj = memtb_slab_pop(sc, slab);
 	else if (!array->avail)
 		memtb_slab_fill(sc, array, slab, memtb_slab_batch(array));
-	memtb_slab_lock(sc, node);
+	memtb_lock_irqs_off(&node->lock);
 	memtb_slab_link(node, slab);
-	memtb_slab_unlock(sc, node);
+	memtb_unlock_irqs_off(&node->lock);
 	if (!obj)
 		obj = memtb_slab_top(array);
 	local_irq_restore(flags);
@@ -723,16 +723,14 @@ static void memtb_slab_node_info(struct memtb_slab_cache *sc,
 {
 	unsigned long flags;
 
-	local_irq_save(flags);
-	memtb_slab_lock(sc, node);
+	memtb_lock(&node->lock, &flags);
 	info->num_slabs += node->nr_slabs;
 	info->active_slabs += node->nr_slabs - node->nr_empty;
 	info->num_objs += node->nr_slabs * sc->geometry.nr;
 	info->active_objs += node->nr_slabs * sc->geometry.nr - node->nr_free;
 	if (node->shared)
 		info->shared_avail += node->shared->avail;
-	memtb_slab_unlock(sc, node);
-	local_irq_restore(flags);
+	memtb_unlock(&node->lock, flags);
 }
 
 /* As in the kernel: what lies in arrays counts as out. */

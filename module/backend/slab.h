@@ -12,7 +12,7 @@
 #include <linux/workqueue.h>
 
 #include "../core/desc.h"
-#include "../core/heap.h"
+#include "../core/lock.h"
 #include "slab_geometry.h"
 
 #if PAGE_SIZE / 256 <= 16
@@ -68,8 +68,7 @@ struct memtb_slab_alien {
 
 /**
  * struct memtb_slab_node - what a cache has on a memory node
- * @lock: protects all of it but @alien; taken with interrupts off
- * @since: when it was taken, in ns
+ * @lock: protects all of it but @alien
  * @full: slabs without a free object
  * @partial: slabs with some of either kind
  * @empty: slabs with free objects only
@@ -84,8 +83,7 @@ struct memtb_slab_alien {
  * @empty_touched: whether an empty slab was taken since the reaper looked
  */
 struct memtb_slab_node {
-	raw_spinlock_t lock;
-	u64 since;
+	struct memtb_lock lock;
 	struct list_head full;
 	struct list_head partial;
 	struct list_head empty;
@@ -158,11 +156,6 @@ memtb_slab_heap(const struct memtb_slab_cache *sc)
 int memtb_slab_nodes_init(struct memtb_slab_cache *sc);
 void memtb_slab_nodes_exit(struct memtb_slab_cache *sc);
 void memtb_slab_limits(struct memtb_slab_cache *sc);
-void memtb_slab_lock(struct memtb_slab_cache *sc, struct memtb_slab_node *node)
-	__acquires(&node->lock);
-void memtb_slab_unlock(struct memtb_slab_cache *sc,
-		       struct memtb_slab_node *node)
-	__releases(&node->lock);
 struct memtb_slab *memtb_slab_grow(struct memtb_slab_cache *sc, gfp_t gfp,
 				   int nid);
 void memtb_slab_link(struct memtb_slab_node *node, struct memtb_slab *slab);

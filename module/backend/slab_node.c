@@ -15,34 +15,11 @@
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/rcupdate.h>
-#include <linux/sched/clock.h>
 #include <linux/slab.h>
 #include <linux/topology.h>
 
 #include "../core/pages.h"
 #include "slab.h"
-
-/* ---- the lock of a node, measured ---- */
-
-/* Interrupts are off. */
-void memtb_slab_lock(struct memtb_slab_cache *sc, struct memtb_slab_node *node)
-	__acquires(&node->lock)
-{
-	if (!raw_spin_trylock(&node->lock)) {
-		memtb_stat_add(memtb_slab_core(sc)->heap,
-			       MEMTB_STAT_LOCK_CONTENDED, 1);
-		raw_spin_lock(&node->lock);
-	}
-	node->since = local_clock();
-}
-
-void memtb_slab_unlock(struct memtb_slab_cache *sc,
-		       struct memtb_slab_node *node)
-	__releases(&node->lock)
-{
-	memtb_stat_held(memtb_slab_core(sc)->heap, local_clock() - node->since);
-	raw_spin_unlock(&node->lock);
-}
 
 /* ---- objects of a slab ---- */
 
@@ -106,12 +83,10 @@ static size_t memtb_slab_next_colour(struct memtb_slab_cache *sc, int nid)
 	unsigned long flags;
 	unsigned int colour;
 
-	local_irq_save(flags);
-	memtb_slab_lock(sc, node);
+	memtb_lock(&node->lock, &flags);
 	node->colour = (node->colour + 1) % sc->geometry.colours;
 	colour = node->colour;
-	memtb_slab_unlock(sc, node);
-	local_irq_restore(flags);
+	memtb_unlock(&node->lock, flags);
 	return colour * sc->geometry.colour;
 }
 
@@ -329,7 +304,7 @@ int memtb_slab_nodes_init(struct memtb_slab_cache *sc)
 			memtb_slab_nodes_exit(sc);
 			return -ENOMEM;
 		}
-		raw_spin_lock_init(&node->lock);
+		memtb_lock_init(&node->lock, memtb_slab_core(sc)->heap);
 		INIT_LIST_HEAD(&node->full);
 		INIT_LIST_HEAD(&node->partial);
 		INIT_LIST_HEAD(&node->empty);
@@ -425,16 +400,14 @@ static bool memtb_slab_audit_node(struct memtb_slab_audit *audit)
 	unsigned long flags;
 	bool counted;
 
-	local_irq_save(flags);
-	memtb_slab_lock(audit->sc, node);
+	memtb_lock(&node->lock, &flags);
 	memtb_slab_audit_list(audit, &node->full);
 	memtb_slab_audit_list(audit, &node->partial);
 	memtb_slab_audit_list(audit, &node->empty);
 	counted = audit->slabs == node->nr_slabs &&
 		  audit->empty == node->nr_empty &&
 		  audit->free == node->nr_free;
-	memtb_slab_unlock(audit->sc, node);
-	local_irq_restore(flags);
+	memtb_unlock(&node->lock, flags);
 	return counted;
 }
 

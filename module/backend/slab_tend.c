@@ -121,11 +121,9 @@ static void memtb_slab_empty(struct memtb_slab_cache *sc, int nid,
 	struct memtb_slab_node *node = sc->node[nid];
 	unsigned long flags;
 
-	local_irq_save(flags);
-	memtb_slab_lock(sc, node);
+	memtb_lock(&node->lock, &flags);
 	memtb_slab_drop(sc, node, array, array->avail, doomed);
-	memtb_slab_unlock(sc, node);
-	local_irq_restore(flags);
+	memtb_unlock(&node->lock, flags);
 }
 
 static void memtb_slab_alien_free(struct memtb_slab_node *node)
@@ -231,12 +229,10 @@ static void memtb_slab_exchange_shared(struct memtb_slab_cache *sc, int nid,
 	struct memtb_array *old;
 	unsigned long flags;
 
-	local_irq_save(flags);
-	memtb_slab_lock(sc, node);
+	memtb_lock(&node->lock, &flags);
 	old = node->shared;
 	node->shared = fresh;
-	memtb_slab_unlock(sc, node);
-	local_irq_restore(flags);
+	memtb_unlock(&node->lock, flags);
 	if (old)
 		memtb_slab_empty(sc, nid, old, doomed);
 	memtb_slab_shared_free(old);
@@ -303,14 +299,12 @@ static void memtb_slab_doom_all(struct memtb_slab_cache *sc, int nid,
 	struct memtb_slab_node *node = sc->node[nid];
 	unsigned long flags;
 
-	local_irq_save(flags);
-	memtb_slab_lock(sc, node);
+	memtb_lock(&node->lock, &flags);
 	if (node->shared)
 		memtb_slab_drop(sc, node, node->shared, node->shared->avail,
 				doomed);
 	memtb_slab_doom(sc, node, node->nr_empty, doomed);
-	memtb_slab_unlock(sc, node);
-	local_irq_restore(flags);
+	memtb_unlock(&node->lock, flags);
 }
 
 /* Everything that is free.  Number of pages. */
@@ -374,12 +368,11 @@ static void memtb_slab_reap_cache(struct memtb_slab_cache *sc, int far)
 	memtb_slab_empty_alien(sc, numa_mem_id(), far, &doomed);
 	local_irq_save(flags);
 	node = sc->node[numa_mem_id()];
-	memtb_slab_lock(sc, node);
+	memtb_lock_irqs_off(&node->lock);
 	memtb_slab_reap_array(sc, node, memtb_array_mine(&sc->cpu),
 			      &doomed);
 	memtb_slab_reap_node(sc, node, &doomed);
-	memtb_slab_unlock(sc, node);
-	local_irq_restore(flags);
+	memtb_unlock(&node->lock, flags);
 	memtb_slab_destroy(sc, &doomed);
 }
 

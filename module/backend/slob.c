@@ -113,9 +113,9 @@ static bool memtb_slob_return_page(struct memtb_slob *slob)
 	unsigned long flags;
 	void *page;
 
-	memtb_slob_lock(&slob->list.lock, &flags);
+	memtb_lock(&slob->list.lock, &flags);
 	page = memtb_slob_take(&slob->list, PAGE_SIZE, PAGE_SIZE, 0);
-	memtb_slob_unlock(&slob->list.lock, flags);
+	memtb_unlock(&slob->list.lock, flags);
 	if (page)
 		memtb_pages_put(&slob->heap->owner, page, 0);
 	return page;

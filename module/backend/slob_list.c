@@ -5,8 +5,6 @@
  * Both walks are linear in the number of free blocks.  What that costs depends
  * on who shares a list: see slob.c and slob_new.c.
  */
-#include <linux/sched/clock.h>
-
 #include "../core/pages.h"
 #include "slob_list.h"
 
@@ -32,26 +30,6 @@ struct memtb_slob_audit {
 	unsigned long counted;
 };
 
-void memtb_slob_lock_init(struct memtb_slob_lock *lock, struct memtb_heap *heap)
-{
-	raw_spin_lock_init(&lock->raw);
-	lock->heap = heap;
-}
-
-void memtb_slob_lock(struct memtb_slob_lock *lock, unsigned long *flags)
-	__acquires(&lock->raw)
-{
-	raw_spin_lock_irqsave(&lock->raw, *flags);
-	lock->since = local_clock();
-}
-
-void memtb_slob_unlock(struct memtb_slob_lock *lock, unsigned long flags)
-	__releases(&lock->raw)
-{
-	memtb_stat_held(lock->heap, local_clock() - lock->since);
-	raw_spin_unlock_irqrestore(&lock->raw, flags);
-}
-
 void memtb_slob_list_init(struct memtb_slob_list *list,
 			  struct memtb_owner *owner, size_t run)
 {
@@ -59,7 +37,7 @@ void memtb_slob_list_init(struct memtb_slob_list *list,
 	list->sentinel.next = &list->sentinel;
 	list->rover = &list->sentinel;
 	list->nr_blocks = 0;
-	memtb_slob_lock_init(&list->lock, owner->heap);
+	memtb_lock_init(&list->lock, owner->heap);
 	list->owner = owner;
 	list->run = run;
 }
@@ -256,9 +234,9 @@ bool memtb_slob_put(struct memtb_slob_list *list, void *obj, size_t size)
 	unsigned long flags;
 	bool done;
 
-	memtb_slob_lock(&list->lock, &flags);
+	memtb_lock(&list->lock, &flags);
 	done = memtb_slob_give(list, obj, size);
-	memtb_slob_unlock(&list->lock, flags);
+	memtb_unlock(&list->lock, flags);
 	if (!done)
 		pr_err("heap %s: %p (%zu bytes) is free already\n",
 		       list->owner->heap->name, obj, size);
@@ -294,9 +272,9 @@ void *memtb_slob_get(struct memtb_slob_list *list, size_t size, size_t align,
 	void *obj;
 
 	do {
-		memtb_slob_lock(&list->lock, &flags);
+		memtb_lock(&list->lock, &flags);
 		obj = memtb_slob_take(list, size, align, offset);
-		memtb_slob_unlock(&list->lock, flags);
+		memtb_unlock(&list->lock, flags);
 	} while (!obj && memtb_slob_grow(list, gfp, node));
 	return obj;
 }
@@ -334,9 +312,9 @@ unsigned long memtb_slob_list_shrink(struct memtb_slob_list *list)
 	struct memtb_slob_block *page, *next;
 	unsigned long nr = 0, flags;
 
-	memtb_slob_lock(&list->lock, &flags);
+	memtb_lock(&list->lock, &flags);
 	page = memtb_slob_cut_pages(list);
-	memtb_slob_unlock(&list->lock, flags);
+	memtb_unlock(&list->lock, flags);
 	for (; page; page = next, nr++) {
 		next = page->next;
 		memtb_pages_put(list->owner, page, 0);
@@ -407,9 +385,9 @@ unsigned long memtb_slob_list_check(struct memtb_slob_list *list,
 	struct memtb_slob_audit audit;
 	unsigned long flags;
 
-	memtb_slob_lock(&list->lock, &flags);
+	memtb_lock(&list->lock, &flags);
 	memtb_slob_walk(list, &audit);
-	memtb_slob_unlock(&list->lock, flags);
+	memtb_unlock(&list->lock, flags);
 
 	if (audit.nr_faults)
 		pr_err("violation: heap %s, list of %s: free block %p, %d units: %s; %lu such blocks\n",

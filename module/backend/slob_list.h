@@ -13,7 +13,7 @@
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
 
-#include "../core/heap.h"
+#include "../core/lock.h"
 
 /**
  * struct memtb_slob_block - the header of a free block
@@ -31,18 +31,6 @@ struct memtb_slob_block {
 #define MEMTB_SLOB_PAGE_UNITS	((int)(PAGE_SIZE / MEMTB_SLOB_UNIT))
 
 /**
- * struct memtb_slob_lock - a lock that measures how long it is held
- * @raw: the lock; interrupts are off while it is held
- * @since: when it was taken, in ns
- * @heap: counts the holds
- */
-struct memtb_slob_lock {
-	raw_spinlock_t raw;
-	u64 since;
-	struct memtb_heap *heap;
-};
-
-/**
  * struct memtb_slob_list - a free list
  * @sentinel: always in the circle
  * @rover: the block behind which the next walk starts
@@ -55,7 +43,7 @@ struct memtb_slob_list {
 	struct memtb_slob_block sentinel;
 	struct memtb_slob_block *rover;
 	unsigned long nr_blocks;
-	struct memtb_slob_lock lock;
+	struct memtb_lock lock;
 	struct memtb_owner *owner;
 	size_t run;
 };
@@ -89,14 +77,8 @@ static inline size_t memtb_slob_footer_offset(size_t size)
 	return ALIGN(size, __alignof__(struct memtb_slob_footer));
 }
 
-void memtb_slob_lock_init(struct memtb_slob_lock *lock,
-			  struct memtb_heap *heap);
 void memtb_slob_list_init(struct memtb_slob_list *list,
 			  struct memtb_owner *owner, size_t run);
-void memtb_slob_lock(struct memtb_slob_lock *lock, unsigned long *flags)
-	__acquires(&lock->raw);
-void memtb_slob_unlock(struct memtb_slob_lock *lock, unsigned long flags)
-	__releases(&lock->raw);
 void *memtb_slob_take(struct memtb_slob_list *list, size_t size, size_t align,
 		      size_t offset);
 void *memtb_slob_get(struct memtb_slob_list *list, size_t size, size_t align,

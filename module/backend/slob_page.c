@@ -123,7 +123,7 @@ struct memtb_slobp_page {
  * @heap: whose state this is
  */
 struct memtb_slobp {
-	struct memtb_slob_lock lock;
+	struct memtb_lock lock;
 	struct list_head pages[MEMTB_SLOBP_NR_LISTS];
 	unsigned long nr_pages;
 	struct memtb_desc_pool descs;
@@ -250,12 +250,12 @@ static void *memtb_slobp_take_new(struct memtb_slobp *sp,
 	if (!page)
 		return NULL;
 	memtb_blocks_init(&page->blocks, page->blocks.base);
-	memtb_slob_lock(&sp->lock, &flags);
+	memtb_lock(&sp->lock, &flags);
 	block = memtb_blocks_take(&page->blocks, ask, &steps);
 	if (page->blocks.units)
 		memtb_slobp_join(sp, page, memtb_slobp_list(ask->size));
 	memtb_stat_steps(sp->heap, steps);
-	memtb_slob_unlock(&sp->lock, flags);
+	memtb_unlock(&sp->lock, flags);
 	return block;
 }
 
@@ -266,9 +266,9 @@ static void *memtb_slobp_get(struct memtb_slobp *sp,
 	unsigned long flags;
 	void *block;
 
-	memtb_slob_lock(&sp->lock, &flags);
+	memtb_lock(&sp->lock, &flags);
 	block = memtb_slobp_take(sp, ask, node);
-	memtb_slob_unlock(&sp->lock, flags);
+	memtb_unlock(&sp->lock, flags);
 	return block ?: memtb_slobp_take_new(sp, ask, gfp, node);
 }
 
@@ -310,10 +310,10 @@ static bool memtb_slobp_put(struct memtb_slobp *sp,
 	unsigned long flags;
 	bool done, empty;
 
-	memtb_slob_lock(&sp->lock, &flags);
+	memtb_lock(&sp->lock, &flags);
 	done = memtb_slobp_give(sp, page, block, size);
 	empty = page->blocks.units == MEMTB_BLOCKS_ALL;
-	memtb_slob_unlock(&sp->lock, flags);
+	memtb_unlock(&sp->lock, flags);
 	if (!done)
 		pr_err("heap %s: %p (%zu bytes) is free already\n",
 		       sp->heap->name, block, size);
@@ -562,11 +562,11 @@ static unsigned long memtb_slobp_check(struct memtb_heap *heap)
 	unsigned long flags;
 	int i;
 
-	memtb_slob_lock(&sp->lock, &flags);
+	memtb_lock(&sp->lock, &flags);
 	audit.counted = sp->nr_pages;
 	for (i = 0; i < MEMTB_SLOBP_NR_LISTS; i++)
 		memtb_slobp_audit_list(sp, &sp->pages[i], &audit);
-	memtb_slob_unlock(&sp->lock, flags);
+	memtb_unlock(&sp->lock, flags);
 
 	if (audit.nr_faults)
 		pr_err("violation: heap %s, page %p, %d units free: %s; %lu such pages\n",
@@ -592,7 +592,7 @@ static int memtb_slobp_heap_init(struct memtb_heap *heap)
 	struct memtb_slobp *sp = memtb_heap_priv(heap);
 	int i;
 
-	memtb_slob_lock_init(&sp->lock, heap);
+	memtb_lock_init(&sp->lock, heap);
 	for (i = 0; i < MEMTB_SLOBP_NR_LISTS; i++)
 		INIT_LIST_HEAD(&sp->pages[i]);
 	memtb_desc_init(&sp->descs, heap, sizeof(struct memtb_slobp_page));

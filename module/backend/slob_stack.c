@@ -54,7 +54,7 @@ void memtb_slob_stack_init(struct memtb_slob_stack *stack,
 	INIT_LIST_HEAD(&stack->pages);
 	stack->nr_pages = 0;
 	stack->empty = NULL;
-	memtb_slob_lock_init(&stack->lock, place->owner.heap);
+	memtb_lock_init(&stack->lock, place->owner.heap);
 	stack->descs = descs;
 	stack->place = place;
 	stack->stride = stride;
@@ -199,18 +199,18 @@ void *memtb_slob_stack_get(struct memtb_slob_stack *stack, gfp_t gfp, int node)
 	unsigned long flags;
 	void *obj;
 
-	memtb_slob_lock(&stack->lock, &flags);
+	memtb_lock(&stack->lock, &flags);
 	obj = memtb_slob_pop(stack);
-	memtb_slob_unlock(&stack->lock, flags);
+	memtb_unlock(&stack->lock, flags);
 	if (obj)
 		return obj;
 	page = memtb_slob_page_get(stack, gfp, node);
 	if (!page)
 		return NULL;
-	memtb_slob_lock(&stack->lock, &flags);
+	memtb_lock(&stack->lock, &flags);
 	memtb_slob_page_join(stack, page);
 	obj = memtb_slob_pop(stack);
-	memtb_slob_unlock(&stack->lock, flags);
+	memtb_unlock(&stack->lock, flags);
 	return obj;
 }
 
@@ -229,11 +229,11 @@ bool memtb_slob_stack_put(struct memtb_slob_stack *stack, void *obj)
 	bool done, home = false;
 	unsigned long flags;
 
-	memtb_slob_lock(&stack->lock, &flags);
+	memtb_lock(&stack->lock, &flags);
 	done = __test_and_clear_bit(memtb_slob_unit(obj), page->out);
 	if (done)
 		home = memtb_slob_push(stack, page, obj);
-	memtb_slob_unlock(&stack->lock, flags);
+	memtb_unlock(&stack->lock, flags);
 	if (home)
 		memtb_slob_page_put(stack, page);
 	if (!done)
@@ -254,12 +254,12 @@ unsigned long memtb_slob_stack_shrink(struct memtb_slob_stack *stack)
 	struct memtb_slob_page *page;
 	unsigned long flags;
 
-	memtb_slob_lock(&stack->lock, &flags);
+	memtb_lock(&stack->lock, &flags);
 	page = stack->empty;
 	stack->empty = NULL;
 	if (page)
 		memtb_slob_page_leave(stack, page);
-	memtb_slob_unlock(&stack->lock, flags);
+	memtb_unlock(&stack->lock, flags);
 	if (page)
 		memtb_slob_page_put(stack, page);
 	return !!page;
@@ -320,7 +320,7 @@ unsigned long memtb_slob_stack_check(struct memtb_slob_stack *stack,
 	const char *what, *fault = NULL;
 	struct memtb_slob_page *page;
 
-	memtb_slob_lock(&stack->lock, &flags);
+	memtb_lock(&stack->lock, &flags);
 	counted = stack->nr_pages;
 	list_for_each_entry(page, &stack->pages, node) {
 		if (++nr > counted)
@@ -329,7 +329,7 @@ unsigned long memtb_slob_stack_check(struct memtb_slob_stack *stack,
 		nr_faults += !!what;
 		fault = fault ?: what;
 	}
-	memtb_slob_unlock(&stack->lock, flags);
+	memtb_unlock(&stack->lock, flags);
 
 	if (nr_faults)
 		pr_err("violation: heap %s, pages of %s: %s; %lu such pages\n",

@@ -54,7 +54,7 @@ struct memtb_slob_stack {
 	struct list_head pages;
 	unsigned long nr_pages;
 	struct memtb_slob_page *empty;
-	struct memtb_slob_lock lock;
+	struct memtb_lock lock;
 	struct memtb_desc_pool *descs;
 	const struct memtb_place *place;
 	size_t stride;

@@ -7,7 +7,7 @@ import pytest
 from memtblib import boot, kernel, module, paths, rootfs
 
 CHOICES = {
-    r"insmod \S+ backend=\w*": r"no backend .* valid are null, kernel, slob, slob-new\S+classes\], ",
+    r"insmod \S+ backend=\w*": r"no backend .* valid are null, kernel, slob, slob-new\S+s\], ",
     r"insmod \S+ backend=[\w-]+\+\S*": r"no option .* slob, slob-new\[\+stack\]\[\+classes\], ",
     r"insmod \S+ live=\w+": r"valid are off, pass, takeover$",
     r"insmod \S+ debug=\S+": r"valid are none, verify$",
