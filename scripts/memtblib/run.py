@@ -237,10 +237,11 @@ def run(plan, command):
     check(plan)
     parts = prepare(plan)
     place = results.create(Path(plan.results_root), f"{plan.load}-{plan.flavour}")
+    # Now: the checkout may be another commit's when the guests are done.
+    said = head(plan, parts, command)
     started = time.monotonic()
     outcomes = Race(plan, parts, place).run()
-    record = report.record(head(plan, parts, command), outcomes,
-                           verdict_of(outcomes))
+    record = report.record(said, outcomes, verdict_of(outcomes))
     record["host"] = {"seconds": round(time.monotonic() - started, 1),
                       "date": datetime.datetime.now(datetime.timezone.utc).isoformat("T",
                                                                                      "seconds")}
