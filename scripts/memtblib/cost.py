@@ -277,10 +277,11 @@ def run_all(plan, command):
     check(plan)
     flavours = [kernel.flavour(name) for name in plan.flavours]
     place = results.create(Path(plan.results_root), "cost")
-    started = time.monotonic()
+    # Now: the checkout may be another commit's when the guests are done.
+    commit, started = run.commit(), time.monotonic()
     tables = [table_of(flavour, plan, place) for flavour in flavours]
     record = {
-        "version": VERSION, "command": command, "commit": run.commit(),
+        "version": VERSION, "command": command, "commit": commit,
         "unit": "guest instructions" if not plan.attempt else "cycles, not exact",
         "params": {key: str(value) for key, value in plan.params.items()},
         "verdict": judge.worst([table["verdict"] for table in tables]),
