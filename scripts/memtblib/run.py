@@ -113,7 +113,8 @@ def job(plan, parts, config, place):
     """The guest of one configuration."""
     names = run_names(plan.runs)
     expect = [*names, *([] if plan.smp else ["clock"]),
-              *([] if config == BASE else ["heap_check"])]
+              *([] if config == BASE else ["heap_check"]),
+              *([] if config in NATIVE else ["slabtop"])]
     files = {"/memtb/job": paths.QEMU / "guest" / "job-install.sh",
              "/memtb/busybox": rootfs.BUSYBOX, **parts.helpers}
     if config != BASE:

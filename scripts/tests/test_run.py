@@ -89,8 +89,8 @@ def test_a_guest_loads_what_its_configuration_says(parts, config, memtb):
     ("off", True, 3, ["run1", "run2", "run3"]),
     ("pass", False, 2, ["run1", "run2", "clock", "heap_check"]),
     ("pass", True, 1, ["run1", "heap_check"]),
-    ("slob", False, 1, ["run1", "clock", "heap_check"]),
-    ("slob", True, 3, ["run1", "run2", "run3", "heap_check"]),
+    ("slob", False, 1, ["run1", "clock", "heap_check", "slabtop"]),
+    ("slob", True, 3, ["run1", "run2", "run3", "heap_check", "slabtop"]),
 ])
 def test_a_guest_must_give_these_results(parts, config, smp, runs, expect):
     job = run.job(run.Plan(smp=smp, runs=runs), parts, config, Path("/r"))
