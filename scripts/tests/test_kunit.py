@@ -92,6 +92,8 @@ def test_a_suite_for_some_kernels_is_wanted_only_there():
     assert "memtb_slab_fidelity" in kunit.wanted({"CONFIG_SLAB": "y"})
     assert "memtb_slab_fidelity" not in kunit.wanted({"CONFIG_SLAB": "n"})
     assert "memtb_slab_fidelity" not in kunit.wanted({"CONFIG_SLUB": "y"})
+    assert "memtb_slob_fidelity" in kunit.wanted({"CONFIG_SLOB": "y"})
+    assert "memtb_slob_fidelity" not in kunit.wanted({"CONFIG_SLAB": "y"})
 
 
 def test_no_sources_no_verdict(tmp_path):
