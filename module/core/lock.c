@@ -19,10 +19,9 @@ void memtb_lock(struct memtb_lock *lock, unsigned long *flags)
 	__acquires(&lock->raw)
 {
 	local_irq_save(*flags);
-	if (!raw_spin_trylock(&lock->raw)) {
+	if (raw_spin_is_locked(&lock->raw))
 		memtb_stat_add(lock->heap, MEMTB_STAT_LOCK_CONTENDED, 1);
-		raw_spin_lock(&lock->raw);
-	}
+	raw_spin_lock(&lock->raw);
 	lock->since = local_clock();
 }
 EXPORT_SYMBOL_GPL(memtb_lock);
