@@ -83,6 +83,8 @@ static size_t memtb_slab_next_colour(struct memtb_slab_cache *sc, int nid)
 	unsigned long flags;
 	unsigned int colour;
 
+	if (sc->geometry.colours == 1)
+		return 0;
 	memtb_lock(&node->lock, &flags);
 	node->colour = (node->colour + 1) % sc->geometry.colours;
 	colour = node->colour;
