@@ -74,6 +74,9 @@ struct memtb_traffic {
 /* Laps of a worker. */
 void memtb_traffic_singles(struct memtb_traffic_worker *w);
 void memtb_traffic_bulks(struct memtb_traffic_worker *w);
+struct memtb_cache *memtb_traffic_come(struct memtb_traffic_worker *w);
+void memtb_traffic_go(struct memtb_traffic_worker *w,
+		      struct memtb_cache *cache);
 void memtb_traffic_visit(struct memtb_traffic_worker *w);
 
 struct memtb_traffic *

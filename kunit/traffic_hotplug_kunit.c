@@ -3,6 +3,7 @@
  * memtb_traffic_hotplug: a processor goes and comes back under traffic.
  */
 #include <linux/cpu.h>
+#include <linux/delay.h>
 #include <linux/kthread.h>
 
 #include "traffic.h"
@@ -12,13 +13,21 @@ static const void *memtb_hotplug_any(const void *prev, char *desc)
 	return memtb_design_next(prev, desc, MEMTB_STORES, false);
 }
 
-/* The whole time: caches come and go, stores are exchanged, pages go home. */
+/*
+ * The whole time: caches come and go, stores are exchanged, pages go home.  A
+ * processor is to go while a cache has free objects there, so that comes where
+ * most time is spent.
+ */
 static void memtb_hotplug_disturb(struct memtb_traffic_worker *w)
 {
-	memtb_traffic_visit(w);
+	struct memtb_cache *cache;
+
+	memtb_heap_shrink(w->t->heap);
+	cache = memtb_traffic_come(w);
 	if (w->t->heap->backend->tune && memtb_traffic_tune(w->t, w->laps))
 		WRITE_ONCE(w->t->fault, "a cache could not be tuned");
-	memtb_heap_shrink(w->t->heap);
+	usleep_range(2000, 4000);
+	memtb_traffic_go(w, cache);
 }
 
 static void memtb_hotplug_park(struct memtb_traffic *t, unsigned int cpu)

@@ -24,7 +24,7 @@ static void objects_are_freed_elsewhere(struct kunit *test)
 	t = memtb_traffic_start(test, memtb_traffic_singles, NULL);
 	if (!t)
 		return;
-	memtb_traffic_run(t, 600);
+	memtb_traffic_run(t, 400);
 	memtb_traffic_end(test, t);
 }
 
@@ -35,7 +35,7 @@ static void bulks_come_and_go_at_once(struct kunit *test)
 	t = memtb_traffic_start(test, memtb_traffic_bulks, NULL);
 	if (!t)
 		return;
-	memtb_traffic_run(t, 600);
+	memtb_traffic_run(t, 400);
 	memtb_traffic_end(test, t);
 }
 
@@ -47,8 +47,8 @@ static void shrinking_meets_traffic(struct kunit *test)
 	t = memtb_traffic_start(test, memtb_traffic_singles, NULL);
 	if (!t)
 		return;
-	for (i = 0; i < 20; i++) {
-		memtb_traffic_run(t, 10);
+	for (i = 0; i < 12; i++) {
+		memtb_traffic_run(t, 8);
 		memtb_heap_shrink(t->heap);
 		KUNIT_EXPECT_EQ(test, memtb_heap_check(t->heap), 0);
 	}
@@ -63,7 +63,7 @@ static void tuning_meets_traffic(struct kunit *test)
 	t = memtb_traffic_start(test, memtb_traffic_singles, NULL);
 	if (!t)
 		return;
-	for (i = 0; i < 40; i++) {
+	for (i = 0; i < 24; i++) {
 		memtb_traffic_run(t, 10);
 		KUNIT_EXPECT_EQ(test, memtb_traffic_tune(t, i), 0);
 	}
@@ -78,7 +78,7 @@ static void tuning_meets_bulks(struct kunit *test)
 	t = memtb_traffic_start(test, memtb_traffic_bulks, NULL);
 	if (!t)
 		return;
-	for (i = 0; i < 40; i++) {
+	for (i = 0; i < 24; i++) {
 		memtb_traffic_run(t, 10);
 		KUNIT_EXPECT_EQ(test, memtb_traffic_tune(t, i), 0);
 	}
