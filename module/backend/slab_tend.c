@@ -329,6 +329,23 @@ unsigned long memtb_slab_cache_shrink(struct memtb_slab_cache *sc)
 	return memtb_slab_destroy(sc, &doomed);
 }
 
+/*
+ * Everything, of a cache that nobody uses any more.  A processor that has just
+ * gone is not asked by the above, and memtb_slab_dead() does not find the cache,
+ * which has left the heap's list.
+ */
+void memtb_slab_cache_empty(struct memtb_slab_cache *sc)
+{
+	LIST_HEAD(doomed);
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		memtb_slab_empty(sc, cpu_to_mem(cpu), per_cpu_ptr(sc->cpu, cpu),
+				 &doomed);
+	memtb_slab_destroy(sc, &doomed);
+	memtb_slab_cache_shrink(sc);
+}
+
 /* ---- the reaper ---- */
 
 /* A fifth of an array, unless it was used.  The node's lock is held. */
