@@ -6,28 +6,13 @@
 #include <kunit/test.h>
 
 #include "conformance.h"
+#include "design.h"
 
 struct memtb_conform_question {
 	const struct memtb_conform_property *property;
 	const struct memtb_backend *backend;
 	unsigned long options;
 };
-
-/* The designs are numbered backend by backend: plain, then one per option. */
-static const struct memtb_backend *memtb_conform_design(unsigned int i,
-							unsigned long *options)
-{
-	const struct memtb_backend *backend;
-	unsigned int nr, k;
-
-	for (k = 0; (backend = memtb_backend_nth(k)); k++, i -= nr) {
-		nr = 1 + memtb_backend_nr_options(backend);
-		if (i < nr)
-			break;
-	}
-	*options = i ? BIT(i - 1) : 0;
-	return backend;
-}
 
 static bool memtb_conform_question(unsigned int i,
 				   struct memtb_conform_question *question)
@@ -37,7 +22,7 @@ static bool memtb_conform_question(unsigned int i,
 	while (memtb_conform_properties[nr].name)
 		nr++;
 	question->property = memtb_conform_properties + i % nr;
-	question->backend = memtb_conform_design(i / nr, &question->options);
+	question->backend = memtb_design(i / nr, &question->options);
 	return question->backend;
 }
 

@@ -588,7 +588,7 @@ static void memtb_slab_cache_exit(struct memtb_cache *cache)
 {
 	struct memtb_slab_cache *sc = memtb_cache_priv(cache);
 
-	memtb_slab_cache_shrink(sc);
+	memtb_slab_cache_empty(sc);
 	if (cache->flags & SLAB_TYPESAFE_BY_RCU)
 		rcu_barrier();
 	memtb_slab_arrays_exit(sc);

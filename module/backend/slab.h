@@ -190,6 +190,7 @@ void memtb_slab_arrays_exit(struct memtb_slab_cache *sc);
 int memtb_slab_tune(struct memtb_cache *cache, unsigned int limit,
 		    unsigned int batch, unsigned int shared);
 unsigned long memtb_slab_cache_shrink(struct memtb_slab_cache *sc);
+void memtb_slab_cache_empty(struct memtb_slab_cache *sc);
 void memtb_slab_reap(struct memtb_slab_heap *sh);
 int memtb_slab_tend(struct memtb_slab_heap *sh);
 void memtb_slab_untend(struct memtb_slab_heap *sh);

@@ -210,9 +210,10 @@ static void memtb_slab_exchange_cpu(struct memtb_slab_cache *sc,
 	struct memtb_array __percpu *old = sc->cpu;
 	int cpu;
 
-	WRITE_ONCE(sc->cpu, fresh);
+	/* Whoever sees them sees that they are empty, and how long they are. */
+	smp_store_release(&sc->cpu, fresh);
 	if (memtb_slab_core(sc)->array)
-		WRITE_ONCE(memtb_slab_core(sc)->array, fresh);
+		smp_store_release(&memtb_slab_core(sc)->array, fresh);
 	/* Whoever saw the old ones did so with interrupts off. */
 	synchronize_rcu();
 	for_each_possible_cpu(cpu)
@@ -320,6 +321,23 @@ unsigned long memtb_slab_cache_shrink(struct memtb_slab_cache *sc)
 	for_each_node(to)
 		memtb_slab_doom_all(sc, to, &doomed);
 	return memtb_slab_destroy(sc, &doomed);
+}
+
+/*
+ * Everything, of a cache that nobody uses any more.  A processor that has just
+ * gone is not asked by the above, and memtb_slab_dead() does not find the cache,
+ * which has left the heap's list.
+ */
+void memtb_slab_cache_empty(struct memtb_slab_cache *sc)
+{
+	LIST_HEAD(doomed);
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		memtb_slab_empty(sc, cpu_to_mem(cpu), per_cpu_ptr(sc->cpu, cpu),
+				 &doomed);
+	memtb_slab_destroy(sc, &doomed);
+	memtb_slab_cache_shrink(sc);
 }
 
 /* ---- the reaper ---- */

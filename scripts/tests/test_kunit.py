@@ -81,7 +81,7 @@ def test_skipped_is_not_passed():
 
 
 def test_what_is_wanted_comes_from_the_sources():
-    suites = kunit.wanted({"CONFIG_SLAB": "y", "CONFIG_SLOB": "y"})
+    suites = kunit.wanted(dict.fromkeys(("CONFIG_SLAB", "CONFIG_SLOB", "CONFIG_HOTPLUG_CPU"), "y"))
     assert "the_search_goes_on_behind_the_rover" in suites["memtb_slob_list"]
     assert suites["memtb_conformance"] == ["holds", "holds_when_verified"]
     assert sum(path.read_text().count("static struct kunit_suite ") for path in
