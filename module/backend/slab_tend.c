@@ -211,9 +211,10 @@ static void memtb_slab_exchange_cpu(struct memtb_slab_cache *sc,
 	int cpu;
 
 	/* Whoever sees them sees that they are empty, and how long they are. */
-	smp_store_release(&sc->cpu, fresh);
+	smp_wmb();
+	WRITE_ONCE(sc->cpu, fresh);
 	if (memtb_slab_core(sc)->array)
-		smp_store_release(&memtb_slab_core(sc)->array, fresh);
+		WRITE_ONCE(memtb_slab_core(sc)->array, fresh);
 	/* Whoever saw the old ones did so with interrupts off. */
 	synchronize_rcu();
 	for_each_possible_cpu(cpu)
