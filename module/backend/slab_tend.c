@@ -209,13 +209,14 @@ static void memtb_slab_exchange_cpu(struct memtb_slab_cache *sc,
 				    struct memtb_array __percpu *fresh,
 				    struct list_head *doomed)
 {
+	struct memtb_cache *core = memtb_slab_core(sc);
 	struct memtb_array __percpu *old = sc->cpu;
 	int cpu;
 
 	/* Whoever sees them sees that they are empty, and how long they are. */
 	smp_store_release(&sc->cpu, fresh);
-	if (memtb_slab_core(sc)->array)
-		smp_store_release(&memtb_slab_core(sc)->array, fresh);
+	if (core->array)
+		smp_store_release(&core->array, fresh); /* the same */
 	/* Whoever saw the old ones did so with interrupts off. */
 	synchronize_rcu();
 	for_each_possible_cpu(cpu)
