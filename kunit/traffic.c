@@ -34,6 +34,13 @@ static void memtb_traffic_fill(struct memtb_traffic_head *head,
 	memset(head + 1, fill, size - sizeof(*head));
 }
 
+/* Which of the caches, or the blocks. */
+static unsigned int memtb_traffic_what(struct memtb_traffic *t, u32 draw,
+				       unsigned int nr)
+{
+	return READ_ONCE(t->narrow) ? 0 : draw % nr;
+}
+
 /* @i is the number of a cache; behind the last are blocks. */
 static struct memtb_traffic_head *
 memtb_traffic_alloc(struct memtb_traffic *t, unsigned int i, u32 draw,
@@ -120,7 +127,8 @@ static void memtb_traffic_drop(struct memtb_traffic_worker *w, unsigned int nr)
 void memtb_traffic_singles(struct memtb_traffic_worker *w)
 {
 	u32 draw = prandom_u32_state(&w->rnd);
-	unsigned int what = (draw >> 8) % (MEMTB_TRAFFIC_SIZES + 1);
+	unsigned int what = memtb_traffic_what(w->t, draw >> 8,
+					       MEMTB_TRAFFIC_SIZES + 1);
 	unsigned int i, nr = 1 + draw % MEMTB_TRAFFIC_SLOTS;
 
 	for (i = 0; i < nr; i++) {
@@ -161,8 +169,9 @@ static void memtb_traffic_drop_bulk(struct memtb_traffic_worker *w,
 void memtb_traffic_bulks(struct memtb_traffic_worker *w)
 {
 	u32 draw = prandom_u32_state(&w->rnd);
-	struct memtb_cache *cache = w->t->cache[(draw >> 8) %
-						MEMTB_TRAFFIC_SIZES];
+	struct memtb_cache *cache =
+		w->t->cache[memtb_traffic_what(w->t, draw >> 8,
+					       MEMTB_TRAFFIC_SIZES)];
 	unsigned int i, nr = 1 + draw % MEMTB_TRAFFIC_SLOTS;
 
 	if (!memtb_cache_alloc_bulk(cache, GFP_KERNEL, nr, (void **)w->hand)) {
@@ -236,35 +245,20 @@ void memtb_traffic_visit(struct memtb_traffic_worker *w)
 	memtb_traffic_go(w, memtb_traffic_come(w));
 }
 
-/* Works until it is stopped, not before: who parks it must find it. */
-static int memtb_traffic_work(void *data)
-{
-	struct memtb_traffic_worker *w = data;
-
-	while (!kthread_should_stop()) {
-		if (kthread_should_park())
-			kthread_parkme();
-		w->lap(w);
-		WRITE_ONCE(w->laps, w->laps + 1);
-		cond_resched();
-	}
-	return 0;
-}
-
 /* ---- interrupts ---- */
 
 /*
  * Allocates or frees in turn, so that what it interrupts finds other numbers
  * than before.
  */
-static void memtb_traffic_interrupt(void *data)
+static void memtb_traffic_interrupt(struct memtb_traffic *t)
 {
-	unsigned int cpu = smp_processor_id() % MEMTB_TRAFFIC_CPUS, i;
+	unsigned int cpu = smp_processor_id() % MEMTB_TRAFFIC_CPUS, i, what;
 	struct memtb_traffic_head **pocket, *head;
-	struct memtb_traffic *t = data;
 	u32 tick;
 
 	tick = atomic_inc_return(&t->ticks);
+	what = memtb_traffic_what(t, tick / 8, MEMTB_TRAFFIC_SIZES + 1);
 	pocket = t->pocket[cpu];
 	head = xchg(&pocket[0], NULL);
 	if (head) {
@@ -274,11 +268,48 @@ static void memtb_traffic_interrupt(void *data)
 		return;
 	}
 	for (i = MEMTB_TRAFFIC_POCKET; i--; ) {
-		head = memtb_traffic_alloc(t, tick / 8 %
-					   (MEMTB_TRAFFIC_SIZES + 1),
-					   tick, GFP_ATOMIC);
+		head = memtb_traffic_alloc(t, what, tick, GFP_ATOMIC);
 		memtb_traffic_free(t, xchg(&pocket[i], head));
 	}
+}
+
+static enum hrtimer_restart memtb_traffic_timer(struct hrtimer *timer)
+{
+	memtb_traffic_interrupt(container_of(timer, struct memtb_traffic_worker,
+					     timer)->t);
+	return HRTIMER_NORESTART;
+}
+
+/*
+ * Somewhere in the lap that begins, or a later one: put off again and again, it
+ * would never come where laps are short and timers late.
+ */
+static void memtb_traffic_arm(struct memtb_traffic_worker *w)
+{
+	u32 ns = prandom_u32_state(&w->rnd) % (50 * NSEC_PER_USEC);
+
+	if (!hrtimer_active(&w->timer))
+		hrtimer_start(&w->timer, ns_to_ktime(ns),
+			      HRTIMER_MODE_REL_PINNED_HARD);
+}
+
+/* ---- the threads ---- */
+
+/* Works until it is stopped, not before: who parks it must find it. */
+static int memtb_traffic_work(void *data)
+{
+	struct memtb_traffic_worker *w = data;
+
+	while (!kthread_should_stop()) {
+		if (kthread_should_park())
+			kthread_parkme();
+		memtb_traffic_arm(w);
+		w->lap(w);
+		WRITE_ONCE(w->laps, w->laps + 1);
+		cond_resched();
+	}
+	hrtimer_cancel(&w->timer);
+	return 0;
 }
 
 /* ---- start and end ---- */
@@ -303,15 +334,13 @@ static unsigned long memtb_traffic_laps(struct memtb_traffic *t)
 	return laps;
 }
 
-/* Let all workers together run @laps more, and interrupt them meanwhile. */
+/* Let all workers together run @laps more. */
 void memtb_traffic_run(struct memtb_traffic *t, unsigned long laps)
 {
 	unsigned long until = memtb_traffic_laps(t) + laps;
 
-	while (time_before(memtb_traffic_laps(t), until)) {
-		on_each_cpu(memtb_traffic_interrupt, t, true);
+	while (time_before(memtb_traffic_laps(t), until))
 		usleep_range(20, 60);
-	}
 }
 
 /* Other lengths of all stores of a cache, the @i-th; as memtb_cache_tune(). */
@@ -322,9 +351,9 @@ int memtb_traffic_tune(struct memtb_traffic *t, unsigned int i)
 		{ 12, 12, 0 }
 	};
 	const unsigned int *tune = to[i % ARRAY_SIZE(to)];
+	unsigned int what = memtb_traffic_what(t, i, MEMTB_TRAFFIC_SIZES);
 
-	return memtb_cache_tune(t->heap,
-				t->cache[i % MEMTB_TRAFFIC_SIZES]->name,
+	return memtb_cache_tune(t->heap, t->cache[what]->name,
 				tune[0], tune[1], tune[2]);
 }
 
@@ -361,6 +390,8 @@ static bool memtb_traffic_hire(struct memtb_traffic *t, unsigned int i, int cpu,
 		.t = t, .task = task, .lap = lap, .cpu = cpu,
 	};
 	prandom_seed_state(&w->rnd, MEMTB_TRAFFIC_SEED + i);
+	hrtimer_init(&w->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
+	w->timer.function = memtb_traffic_timer;
 	return cpu < 0 || !set_cpus_allowed_ptr(task, cpumask_of(cpu));
 }
 

@@ -7,6 +7,7 @@
 #define MEMTB_KUNIT_TRAFFIC_H
 
 #include <kunit/test.h>
+#include <linux/hrtimer.h>
 #include <linux/prandom.h>
 
 #include "design.h"
@@ -35,6 +36,7 @@ struct memtb_traffic;
  * @laps: how often it did
  * @passed: objects of its predecessor that it freed
  * @rnd: its dice
+ * @timer: interrupts it, once a lap
  * @box: objects for its successor
  * @hand: objects it is about to free
  */
@@ -46,6 +48,7 @@ struct memtb_traffic_worker {
 	unsigned long laps;
 	unsigned long passed;
 	struct rnd_state rnd;
+	struct hrtimer timer;
 	struct memtb_traffic_head *box[MEMTB_TRAFFIC_SLOTS];
 	struct memtb_traffic_head *hand[MEMTB_TRAFFIC_SLOTS];
 };
@@ -54,6 +57,8 @@ struct memtb_traffic_worker {
  * struct memtb_traffic - a heap and who works on it
  * @heap: of the design of the test's parameter
  * @cache: objects of several sizes, "traffic-0" and so on
+ * @narrow: whether only the first of them, which are small, are in use: then
+ *	most of the time goes into allocating and freeing
  * @nr: number of workers that pass objects on
  * @worker: they stand in a ring; behind them a place for one that disturbs
  * @pocket: what interrupts hold, by processor
@@ -63,6 +68,7 @@ struct memtb_traffic_worker {
 struct memtb_traffic {
 	struct memtb_heap *heap;
 	struct memtb_cache *cache[MEMTB_TRAFFIC_SIZES];
+	bool narrow;
 	unsigned int nr;
 	struct memtb_traffic_worker worker[MEMTB_TRAFFIC_CPUS + 1];
 	struct memtb_traffic_head *

@@ -78,6 +78,21 @@ static bool memtb_hotplug_round(struct kunit *test, struct memtb_traffic *t,
 	return !err;
 }
 
+/* The end comes while a processor is away: what it had must be home. */
+static void memtb_hotplug_end(struct kunit *test, struct memtb_traffic *t)
+{
+	unsigned int cpu = cpumask_next(0, cpu_online_mask);
+	int err = -ENODEV;
+
+	if (cpu < nr_cpu_ids) {
+		err = remove_cpu(cpu);
+		KUNIT_EXPECT_EQ(test, err, 0);
+	}
+	memtb_traffic_end(test, t);
+	if (!err)
+		KUNIT_EXPECT_EQ(test, add_cpu(cpu), 0);
+}
+
 /* The first processor stays; with one processor there is traffic only. */
 static void a_processor_goes_and_comes_back(struct kunit *test)
 {
@@ -97,7 +112,7 @@ static void a_processor_goes_and_comes_back(struct kunit *test)
 		    !memtb_hotplug_round(test, t, cpu, round & 1))
 			break;
 	}
-	memtb_traffic_end(test, t);
+	memtb_hotplug_end(test, t);
 }
 
 static struct kunit_case memtb_traffic_hotplug_cases[] = {

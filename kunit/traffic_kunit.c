@@ -28,6 +28,18 @@ static void objects_are_freed_elsewhere(struct kunit *test)
 	memtb_traffic_end(test, t);
 }
 
+static void interrupts_meet_small_objects(struct kunit *test)
+{
+	struct memtb_traffic *t;
+
+	t = memtb_traffic_start(test, memtb_traffic_singles, NULL);
+	if (!t)
+		return;
+	WRITE_ONCE(t->narrow, true);
+	memtb_traffic_run(t, 4000);
+	memtb_traffic_end(test, t);
+}
+
 static void bulks_come_and_go_at_once(struct kunit *test)
 {
 	struct memtb_traffic *t;
@@ -78,7 +90,8 @@ static void tuning_meets_bulks(struct kunit *test)
 	t = memtb_traffic_start(test, memtb_traffic_bulks, NULL);
 	if (!t)
 		return;
-	for (i = 0; i < 24; i++) {
+	WRITE_ONCE(t->narrow, true);
+	for (i = 0; i < 40; i++) {
 		memtb_traffic_run(t, 10);
 		KUNIT_EXPECT_EQ(test, memtb_traffic_tune(t, i), 0);
 	}
@@ -102,6 +115,7 @@ static void caches_come_and_go_beside_traffic(struct kunit *test)
 
 static struct kunit_case memtb_traffic_cases[] = {
 	KUNIT_CASE_PARAM(objects_are_freed_elsewhere, memtb_traffic_any),
+	KUNIT_CASE_PARAM(interrupts_meet_small_objects, memtb_traffic_any),
 	KUNIT_CASE_PARAM(bulks_come_and_go_at_once, memtb_traffic_any),
 	KUNIT_CASE_PARAM(shrinking_meets_traffic, memtb_traffic_any),
 	KUNIT_CASE_PARAM(tuning_meets_traffic, memtb_traffic_tuned),

@@ -207,6 +207,7 @@ static void memtb_slab_exchange_cpu(struct memtb_slab_cache *sc,
 				    struct memtb_array __percpu *fresh,
 				    struct list_head *doomed)
 {
+	struct memtb_cache *core = memtb_slab_core(sc);
 	struct memtb_array __percpu *old = sc->cpu;
 	int cpu;
 

@@ -30,7 +30,7 @@ class Flavour:
 FLAVOURS = {
     "x86_64-up": Flavour(FULL + ["measure", "up"], False, 1420, 950),
     "x86_64-smp": Flavour(FULL + ["measure", "smp"], True, 1436, 950),
-    "x86_64-smp-lockdep": Flavour(FULL + ["smp", "lockdep"], True, 1500, 1100),
+    "x86_64-smp-lockdep": Flavour(FULL + ["smp", "lockdep", "numa"], True, 1500, 1100),
     # PVH's way in runs before KASAN has its shadow; that of a bzImage sets it up first.
     "x86_64-smp-kasan": Flavour(COMMON + ["smp", "test", "kasan"], True, 1180, 800,
                                 image="arch/x86/boot/bzImage"),

@@ -143,10 +143,12 @@ def job(flavour, where=paths.RESULTS):
     """The job for a KernelBuild."""
     files = {"/memtb/job": paths.QEMU / "guest" / "job-kunit.sh",
              **module.build(flavour).guest_files}
+    # Two memory nodes, where the kernel can make them of one.
+    append = "numa=fake=2" if flavour.name in kernel.names("numa") else ""
     return boot.Job(flavour=flavour, job="/memtb/job", rootfs=[rootfs.busybox()], files=files,
                     title=f"kunit-{flavour.name}", cpus=flavour.cpus,
                     memory_mb=512, expect=EXPECT, results_root=where, allow_taint="ON",
-                    expected_splats=("planted",), timeouts={"kunit": 300})
+                    append=append, expected_splats=("planted",), timeouts={"kunit": 300})
 
 
 def run(name="x86_64-up", where=paths.RESULTS):

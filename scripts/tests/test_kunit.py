@@ -81,7 +81,8 @@ def test_skipped_is_not_passed():
 
 
 def test_what_is_wanted_comes_from_the_sources():
-    suites = kunit.wanted(dict.fromkeys(("CONFIG_SLAB", "CONFIG_SLOB", "CONFIG_HOTPLUG_CPU"), "y"))
+    symbols = ["SLAB", "SLOB", "NUMA", "HOTPLUG_CPU"]
+    suites = kunit.wanted({f"CONFIG_{symbol}": "y" for symbol in symbols})
     assert "the_search_goes_on_behind_the_rover" in suites["memtb_slob_list"]
     assert suites["memtb_conformance"] == ["holds", "holds_when_verified"]
     assert sum(path.read_text().count("static struct kunit_suite ") for path in
@@ -220,6 +221,15 @@ def test_the_job_wants_all_results_and_forgives_no_other_taint(monkeypatch, tmp_
     assert (job.flavour, job.cpus, job.results_root) == (flavour, 2 if smp else 1, tmp_path)
     assert job.job == "/memtb/job" and job.rootfs == [tmp_path / "busybox.cpio"]
     assert set(job.files) >= {"/memtb/job", "/memtb/memtb.ko", "/memtb/memtb_kunit.ko"}
+
+
+@pytest.mark.parametrize("name", ["x86_64-smp", "x86_64-smp-lockdep"])
+def test_a_kernel_with_nodes_gets_two(monkeypatch, tmp_path, name):
+    monkeypatch.setattr(kunit.module, "build", lambda _: module.ModuleBuild(tmp_path, []))
+    monkeypatch.setattr(kunit.rootfs, "busybox", lambda: tmp_path / "busybox.cpio")
+    job = kunit.job(kernel.KernelBuild(name, "k", tmp_path, tmp_path, True), tmp_path)
+    assert job.append == ("numa=fake=2" if name in kernel.names("numa") else "")
+    assert bool(job.append) == (name == "x86_64-smp-lockdep")
 
 
 def test_a_guest_without_a_console_is_no_pass(monkeypatch):
