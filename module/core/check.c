@@ -108,7 +108,11 @@ void memtb_check_pages_put(struct memtb_heap *heap, void *base,
 	__free_pages(virt_to_page(shadow), order);
 }
 
-/* The shadow word of the granule at @addr, NULL where no heap has a page. */
+/*
+ * The shadow word of the granule at @addr, NULL where no heap has a page.  To
+ * find where an object ends, memtb_verify_span() looks one word further, which
+ * another processor may be writing: whatever it finds there, it is not the tag.
+ */
 static u64 *memtb_verify_word(const void *addr)
 {
 	u64 *shadow = memtb_pagemap_get(&memtb_shadow, addr);
@@ -156,7 +160,7 @@ void memtb_verify_alloc(struct memtb_heap *heap, struct memtb_cache *cache,
 		}
 		if (*word)
 			what = "overlaps an allocated object";
-		*word = tag;
+		WRITE_ONCE(*word, tag);
 	}
 	if (what)
 		memtb_verify_report(heap, cache, obj, what);
@@ -168,7 +172,7 @@ static size_t memtb_verify_span(const void *obj, u64 tag)
 	size_t i = 0;
 	u64 *word;
 
-	while ((word = memtb_verify_word(obj + i)) && *word == tag)
+	while ((word = memtb_verify_word(obj + i)) && READ_ONCE(*word) == tag)
 		i += MEMTB_GRANULE;
 	return i;
 }
@@ -176,7 +180,7 @@ static size_t memtb_verify_span(const void *obj, u64 tag)
 static void memtb_verify_set(void *obj, size_t from, size_t to, u64 tag)
 {
 	for (; from < to; from += MEMTB_GRANULE)
-		*memtb_verify_word(obj + from) = tag;
+		WRITE_ONCE(*memtb_verify_word(obj + from), tag);
 }
 
 bool memtb_verify_free(struct memtb_heap *heap, struct memtb_cache *cache,
