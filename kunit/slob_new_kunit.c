@@ -383,26 +383,42 @@ static void shrink_returns_pages_that_are_wholly_free(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memtb_cache_destroy(cache), 0);
 }
 
+/* Pages of @owner until two are neighbours; how many that took. */
+static unsigned int memtb_new_neighbours(struct kunit *test,
+					 struct memtb_owner *owner,
+					 void **page, unsigned int max)
+{
+	unsigned int i;
+
+	for (i = 0; i < max; i++) {
+		page[i] = memtb_pages_get(owner, GFP_KERNEL, 0, NUMA_NO_NODE);
+		KUNIT_ASSERT_NOT_NULL(test, page[i]);
+		if (memtb_owner(page[i] - PAGE_SIZE) == owner ||
+		    memtb_owner(page[i] + PAGE_SIZE) == owner)
+			return i + 1;
+	}
+	kunit_err(test, "no neighbours among %u pages\n", max);
+	KUNIT_ASSERT_LT(test, i, max);
+	return max;
+}
+
 /* Pages that happen to be neighbours become one block, and come apart again. */
 static void neighbouring_pages_come_apart(struct kunit *test)
 {
+	const unsigned int max = 4096;
 	struct memtb_new_test *t = test->priv;
 	struct memtb_arena *arena = memtb_slob_new_class(t->new, 64);
-	void *page[64];
-	int i;
+	void **page = kunit_kcalloc(test, max, sizeof(*page), GFP_KERNEL);
+	unsigned int i, nr;
 
-	for (i = 0; i < ARRAY_SIZE(page); i++) {
-		page[i] = memtb_pages_get(&arena->place.owner, GFP_KERNEL, 0,
-					  NUMA_NO_NODE);
-		KUNIT_ASSERT_NOT_NULL(test, page[i]);
-	}
-	for (i = 0; i < ARRAY_SIZE(page); i++)
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	nr = memtb_new_neighbours(test, &arena->place.owner, page, max);
+	for (i = 0; i < nr; i++)
 		KUNIT_EXPECT_TRUE(test, memtb_slob_put(&arena->list, page[i],
 						       PAGE_SIZE));
-	/* That any of so many are neighbours is what the case lives on. */
-	KUNIT_EXPECT_LT(test, arena->list.nr_blocks, ARRAY_SIZE(page));
+	KUNIT_EXPECT_LT(test, arena->list.nr_blocks, nr);
 	KUNIT_EXPECT_EQ(test, memtb_heap_check(t->heap), 0);
-	KUNIT_EXPECT_EQ(test, memtb_heap_shrink(t->heap), ARRAY_SIZE(page));
+	KUNIT_EXPECT_EQ(test, memtb_heap_shrink(t->heap), nr);
 	KUNIT_EXPECT_EQ(test, arena->list.nr_blocks, 0);
 }
 
