@@ -139,12 +139,17 @@ def report(parsed, suites):
     return found
 
 
+def config(flavour):
+    """What the kernel of a KernelBuild was configured with."""
+    return kernel.parse_config(flavour.config.read_text(encoding="utf-8"))
+
+
 def job(flavour, where=paths.RESULTS):
     """The job for a KernelBuild."""
     files = {"/memtb/job": paths.QEMU / "guest" / "job-kunit.sh",
              **module.build(flavour).guest_files}
     # Two memory nodes, where the kernel can make them of one.
-    append = "numa=fake=2" if flavour.name in kernel.names("numa") else ""
+    append = "numa=fake=2" if config(flavour).get("CONFIG_NUMA_EMU") == "y" else ""
     return boot.Job(flavour=flavour, job="/memtb/job", rootfs=[rootfs.busybox()], files=files,
                     title=f"kunit-{flavour.name}", cpus=flavour.cpus,
                     memory_mb=512, expect=EXPECT, results_root=where, allow_taint="ON",
@@ -158,7 +163,7 @@ def run(name="x86_64-up", where=paths.RESULTS):
     log = outcome.dir / results.CONSOLE if outcome.dir else None
     if log is None or not log.is_file():
         return outcome, Report([], ["the guest left no console"])
-    suites = wanted(kernel.parse_config(flavour.config.read_text(encoding="utf-8")))
+    suites = wanted(config(flavour))
     text = ktap(log.read_text(encoding="utf-8", errors="replace"), len(suites))
     (outcome.dir / "kunit.ktap").write_text(text, encoding="utf-8")
     found = report(parse(text, flavour.source), suites)
