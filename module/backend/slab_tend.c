@@ -214,8 +214,8 @@ static void memtb_slab_exchange_cpu(struct memtb_slab_cache *sc,
 	/* Whoever sees them sees that they are empty, and how long they are. */
 	smp_wmb();
 	WRITE_ONCE(sc->cpu, fresh);
-	if (memtb_slab_core(sc)->array)
-		WRITE_ONCE(memtb_slab_core(sc)->array, fresh);
+	if (core->array)
+		WRITE_ONCE(core->array, fresh);
 	/* Whoever saw the old ones did so with interrupts off. */
 	synchronize_rcu();
 	for_each_possible_cpu(cpu)

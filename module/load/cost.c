@@ -6,10 +6,10 @@
  * What.  A *subject* is a design, called by the public functions of memtb.h;
  * `native`, the running kernel's own allocator, called directly; or `empty`, the
  * same loops around nothing.  An *operation* always is the allocation and the
- * free of one object, in one of five ways: see enum memtb_cost_op.  `pair`,
+ * free of one object, in one of six ways: see enum memtb_cost_op.  `pair`,
  * `batch`, `bulk` and `block` are measured at several sizes, on a heap or cache
- * of their own that holds nothing else.  `grow` is measured at one size among
- * ever more live objects.
+ * of their own that holds nothing else.  `grow` and `holes` are measured at one
+ * size among ever more live objects.
  *
  * Nothing is subtracted from anything.  What the loop costs is the row `empty`;
  * `null` minus `empty` is memtb's common path, and a design minus `null` what
@@ -31,8 +31,8 @@
  * the others sleep.  `agree` is the number of repetitions that came to the same,
  * the least, number.
  *
- * Of `grow` there is one repetition only, since the places are drawn at random:
- * see memtb_cost_grow().
+ * Of `grow` and `holes` there is one repetition only, since the places are drawn
+ * at random: see memtb_cost_swap().
  *
  * All is done while the module is being loaded; the figures are in debugfs,
  * memtb_cost.  It uses nothing of memtb.ko but what that exports.
@@ -50,10 +50,14 @@
 
 #include "cost.h"
 
-/* Of `grow`: bytes per object, operations timed, and what the places come from. */
-#define MEMTB_COST_GROW_SIZE	64
-#define MEMTB_COST_GROW_OPS	128
-#define MEMTB_COST_GROW_SEED	2005
+/*
+ * Of `grow` and `holes`: bytes per object, and per object of the other cache,
+ * whose holes are too small; operations timed, and what the places come from.
+ */
+#define MEMTB_COST_SWAP_SIZE	64
+#define MEMTB_COST_OTHER_SIZE	32
+#define MEMTB_COST_SWAP_OPS	128
+#define MEMTB_COST_SWAP_SEED	2005
 
 #define MEMTB_COST_OBJECTS_MAX	65536
 #define MEMTB_COST_REPEATS_MAX	64
@@ -61,8 +65,8 @@
 #define MEMTB_COST_LIVE_MAX	1000000
 
 #define MEMTB_COST_SUBJECTS	32
-/* Four operations at four sizes, and five times `grow`. */
-#define MEMTB_COST_FIGURES	(MEMTB_COST_SUBJECTS * (4 * 4 + 5))
+/* Four operations at four sizes, two among five numbers of live objects. */
+#define MEMTB_COST_FIGURES	(MEMTB_COST_SUBJECTS * (4 * 4 + 2 * 5))
 
 static char *memtb_cost_param_designs = "all";
 module_param_named(designs, memtb_cost_param_designs, charp, 0444);
@@ -78,7 +82,7 @@ MODULE_PARM_DESC(repeats, "repetitions that count, 1 to 64 (default 8)");
 
 static unsigned int memtb_cost_param_live_max = MEMTB_COST_LIVE_MAX;
 module_param_named(live_max, memtb_cost_param_live_max, uint, 0444);
-MODULE_PARM_DESC(live_max, "most live objects of grow, 100 to 1000000, each takes 144 bytes (default 1000000)");
+MODULE_PARM_DESC(live_max, "most live objects of grow and holes, 100 to 1000000, each takes 144 bytes (default 1000000)");
 
 static const unsigned int memtb_cost_sizes[] = { 32, 256, 1024, 4096 };
 
@@ -88,6 +92,7 @@ static const char * const memtb_cost_op_names[MEMTB_COST_NR_OPS] = {
 	[MEMTB_COST_BULKS] = "bulk",
 	[MEMTB_COST_BLOCK] = "block",
 	[MEMTB_COST_GROW] = "grow",
+	[MEMTB_COST_HOLES] = "holes",
 };
 
 /**
@@ -108,7 +113,7 @@ struct memtb_cost_subject {
  * struct memtb_cost_figure - one result
  * @subject: whose
  * @op: of what
- * @arg: bytes per object; of `grow`, live objects
+ * @arg: bytes per object; of `grow` and `holes`, live objects
  * @cycles: instructions of all operations together
  * @nr: number of operations
  * @agree: repetitions that came to @cycles
@@ -190,39 +195,52 @@ static int memtb_cost_note(const struct memtb_cost_figure *figure)
 	return 0;
 }
 
+/* A cache of objects of @size bytes, in @heap if the subject is a design. */
+static int memtb_cost_cache(struct memtb_heap *heap, const char *name,
+			    size_t size, struct memtb_cost_place *place)
+{
+	*place = (struct memtb_cost_place){ .heap = heap, .size = size };
+	if (!heap) {
+		place->native = kmem_cache_create(name, size, 0, 0, NULL);
+		return place->native ? 0 : -ENOMEM;
+	}
+	place->cache = memtb_cache_create(heap, name, size, 0, 0, NULL);
+	return PTR_ERR_OR_ZERO(place->cache);
+}
+
+/* What it lost. */
+static unsigned long memtb_cost_cache_end(const struct memtb_cost_place *place)
+{
+	if (place->heap)
+		return memtb_cache_destroy(place->cache);
+	kmem_cache_destroy(place->native);
+	return 0;
+}
+
 static int memtb_cost_begin(const struct memtb_cost_subject *subject,
 			    size_t size, struct memtb_cost_place *place)
 {
 	struct memtb_heap_params params = { .options = subject->options };
+	struct memtb_heap *heap = NULL;
+	int err;
 
-	*place = (struct memtb_cost_place){ .size = size };
-	if (!subject->backend) {
-		place->native = kmem_cache_create("memtb_cost", size, 0, 0,
-						  NULL);
-		return place->native ? 0 : -ENOMEM;
-	}
-	place->heap = memtb_heap_create(subject->backend, "cost", &params);
-	if (IS_ERR(place->heap))
-		return PTR_ERR(place->heap);
-	place->cache = memtb_cache_create(place->heap, "cost", size, 0, 0,
-					  NULL);
-	if (!IS_ERR(place->cache))
-		return 0;
-	memtb_heap_destroy(place->heap);
-	return PTR_ERR(place->cache);
+	if (subject->backend)
+		heap = memtb_heap_create(subject->backend, "cost", &params);
+	if (IS_ERR(heap))
+		return PTR_ERR(heap);
+	err = memtb_cost_cache(heap, "memtb_cost", size, place);
+	if (err && heap)
+		memtb_heap_destroy(heap);
+	return err;
 }
 
 static int memtb_cost_end(const struct memtb_cost_subject *subject,
 			  const struct memtb_cost_place *place)
 {
-	unsigned long lost;
+	unsigned long lost = memtb_cost_cache_end(place);
 
-	if (!subject->backend) {
-		kmem_cache_destroy(place->native);
-		return 0;
-	}
-	lost = memtb_cache_destroy(place->cache);
-	lost += memtb_heap_destroy(place->heap);
+	if (place->heap)
+		lost += memtb_heap_destroy(place->heap);
 	if (lost)
 		pr_err("cost: %s: %lu objects or pages are lost\n",
 		       subject->name, lost);
@@ -268,22 +286,26 @@ static int memtb_cost_size(const struct memtb_cost_subject *subject,
 	return memtb_cost_end(subject, &place) ?: err;
 }
 
-/* Twice @live objects, every second of them freed: @live of them, @live holes. */
+/*
+ * Twice @live objects, every second of them from @other and freed again: @live
+ * objects, @live holes.
+ */
 static bool memtb_cost_fill(const struct memtb_cost_subject *subject,
 			    const struct memtb_cost_place *place,
+			    const struct memtb_cost_place *other,
 			    unsigned int live)
 {
 	unsigned int i;
 
 	for (i = 0; i < 2 * live; i++) {
-		place->objs[i] = subject->kind->alloc(place);
+		place->objs[i] = subject->kind->alloc(i % 2 ? other : place);
 		if (!place->objs[i])
 			return false;
 		if (!(i % MEMTB_COST_BATCH))
 			cond_resched();
 	}
 	for (i = 1; i < 2 * live; i += 2) {
-		subject->kind->free(place, place->objs[i]);
+		subject->kind->free(other, place->objs[i]);
 		place->objs[i] = NULL;
 	}
 	return true;
@@ -291,13 +313,15 @@ static bool memtb_cost_fill(const struct memtb_cost_subject *subject,
 
 static void memtb_cost_drain(const struct memtb_cost_subject *subject,
 			     const struct memtb_cost_place *place,
+			     const struct memtb_cost_place *other,
 			     unsigned int live)
 {
 	unsigned int i;
 
 	for (i = 0; i < 2 * live; i++) {
 		if (place->objs[i])
-			subject->kind->free(place, place->objs[i]);
+			subject->kind->free(i % 2 ? other : place,
+					    place->objs[i]);
 		if (!(i % MEMTB_COST_BATCH))
 			cond_resched();
 	}
@@ -308,7 +332,7 @@ static void memtb_cost_draw(u32 *order, unsigned int nr, unsigned int live)
 	struct rnd_state state;
 	unsigned int i;
 
-	prandom_seed_state(&state, MEMTB_COST_GROW_SEED);
+	prandom_seed_state(&state, MEMTB_COST_SWAP_SEED);
 	for (i = 0; i < nr; i++)
 		order[i] = prandom_u32_state(&state) % live * 2;
 }
@@ -319,53 +343,77 @@ static void memtb_cost_draw(u32 *order, unsigned int nr, unsigned int live)
  * subjects get the same places; the first quarter of the operations is for
  * warming up.
  */
-static int memtb_cost_grow(const struct memtb_cost_subject *subject,
-			   struct memtb_cost_place *place, unsigned int live)
+static int memtb_cost_swap(const struct memtb_cost_subject *subject,
+			   enum memtb_cost_op op,
+			   struct memtb_cost_place *place,
+			   const struct memtb_cost_place *other,
+			   unsigned int live)
 {
 	struct memtb_cost_figure figure = {
-		.subject = subject, .op = MEMTB_COST_GROW, .arg = live,
-		.nr = MEMTB_COST_GROW_OPS, .agree = 1,
+		.subject = subject, .op = op, .arg = live,
+		.nr = MEMTB_COST_SWAP_OPS, .agree = 1,
 	};
-	const unsigned int warm = MEMTB_COST_GROW_OPS / 4;
-	u32 order[MEMTB_COST_GROW_OPS + MEMTB_COST_GROW_OPS / 4];
+	const unsigned int warm = MEMTB_COST_SWAP_OPS / 4;
+	u32 order[MEMTB_COST_SWAP_OPS + MEMTB_COST_SWAP_OPS / 4];
 
 	memtb_cost_draw(order, ARRAY_SIZE(order), live);
-	if (memtb_cost_fill(subject, place, live)) {
+	if (memtb_cost_fill(subject, place, other, live)) {
 		place->order = order;
-		memtb_cost_time(subject, MEMTB_COST_GROW, place, warm);
+		memtb_cost_time(subject, op, place, warm);
 		place->order = order + warm;
-		figure.cycles = memtb_cost_time(subject, MEMTB_COST_GROW, place,
-						figure.nr);
+		figure.cycles = memtb_cost_time(subject, op, place, figure.nr);
 	}
-	memtb_cost_drain(subject, place, live);
+	memtb_cost_drain(subject, place, other, live);
 	return memtb_cost_note(&figure);
 }
 
+/* @place has the objects' cache and room for all of them. */
+static int memtb_cost_grow(const struct memtb_cost_subject *subject,
+			   struct memtb_cost_place *place, unsigned int live)
+{
+	struct memtb_cost_place other;
+	int err;
+
+	err = memtb_cost_cache(place->heap, "memtb_cost_other",
+			       MEMTB_COST_OTHER_SIZE, &other);
+	if (err)
+		return err;
+	err = memtb_cost_swap(subject, MEMTB_COST_GROW, place, &other, live);
+	return memtb_cost_cache_end(&other) ? -EBUSY : err;
+}
+
 static int memtb_cost_live(const struct memtb_cost_subject *subject,
-			   unsigned int live)
+			   enum memtb_cost_op op, unsigned int live)
 {
 	struct memtb_cost_place place;
 	int err;
 
-	err = memtb_cost_begin(subject, MEMTB_COST_GROW_SIZE, &place);
+	err = memtb_cost_begin(subject, MEMTB_COST_SWAP_SIZE, &place);
 	if (err)
 		return err;
 	place.objs = kvcalloc(2 * live, sizeof(*place.objs), GFP_KERNEL);
-	err = place.objs ? memtb_cost_grow(subject, &place, live) : -ENOMEM;
+	if (!place.objs)
+		err = -ENOMEM;
+	else if (op == MEMTB_COST_GROW)
+		err = memtb_cost_grow(subject, &place, live);
+	else
+		err = memtb_cost_swap(subject, op, &place, &place, live);
 	kvfree(place.objs);
 	return memtb_cost_end(subject, &place) ?: err;
 }
 
 static int memtb_cost_subject(const struct memtb_cost_subject *subject)
 {
+	enum memtb_cost_op op;
 	unsigned int i, live;
 	int err = 0;
 
 	for (i = 0; i < ARRAY_SIZE(memtb_cost_sizes) && !err; i++)
 		err = memtb_cost_size(subject, memtb_cost_sizes[i]);
-	for (live = MEMTB_COST_LIVE_MIN;
-	     live <= memtb_cost_param_live_max && !err; live *= 10)
-		err = memtb_cost_live(subject, live);
+	for (op = MEMTB_COST_GROW; op <= MEMTB_COST_HOLES; op++)
+		for (live = MEMTB_COST_LIVE_MIN;
+		     live <= memtb_cost_param_live_max && !err; live *= 10)
+			err = memtb_cost_live(subject, op, live);
 	return err;
 }
 

@@ -21,7 +21,9 @@
  *	the order of the allocations
  * @MEMTB_COST_BULKS: MEMTB_COST_BULK objects by the calls that take an array
  * @MEMTB_COST_BLOCK: one block of the general-purpose side, over and over
- * @MEMTB_COST_GROW: one of many live objects is freed, another allocated
+ * @MEMTB_COST_GROW: one of many live objects is freed, another allocated, among
+ *	holes that another cache left
+ * @MEMTB_COST_HOLES: the same among holes of their own cache
  * @MEMTB_COST_NR_OPS: number of operations
  */
 enum memtb_cost_op {
@@ -30,6 +32,7 @@ enum memtb_cost_op {
 	MEMTB_COST_BULKS,
 	MEMTB_COST_BLOCK,
 	MEMTB_COST_GROW,
+	MEMTB_COST_HOLES,
 	MEMTB_COST_NR_OPS
 };
 
@@ -39,7 +42,7 @@ enum memtb_cost_op {
  * @cache: a design's cache, in @heap
  * @native: the kernel's own cache
  * @size: bytes per object
- * @objs: the live objects, for MEMTB_COST_GROW
+ * @objs: the live objects, for MEMTB_COST_GROW and _HOLES
  * @order: which of @objs are freed, one after the other
  */
 struct memtb_cost_place {

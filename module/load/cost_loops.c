@@ -214,13 +214,14 @@ MEMTB_COST_LOOP(kind, pair, pairs, alloc, free)				\
 MEMTB_COST_LOOP(kind, batch, batches, alloc, free)			\
 MEMTB_COST_LOOP(kind, bulk, bulks, alloc_bulk, free_bulk)		\
 MEMTB_COST_LOOP(kind, block, pairs, gp_alloc, gp_free)			\
-MEMTB_COST_LOOP(kind, grow, swaps, alloc, free)				\
+MEMTB_COST_LOOP(kind, swap, swaps, alloc, free)				\
 const struct memtb_cost_kind memtb_cost_kind_##kind = {			\
 	.loop[MEMTB_COST_PAIR] = memtb_cost_##kind##_pair,		\
 	.loop[MEMTB_COST_BATCHES] = memtb_cost_##kind##_batch,		\
 	.loop[MEMTB_COST_BULKS] = memtb_cost_##kind##_bulk,		\
 	.loop[MEMTB_COST_BLOCK] = memtb_cost_##kind##_block,		\
-	.loop[MEMTB_COST_GROW] = memtb_cost_##kind##_grow,		\
+	.loop[MEMTB_COST_GROW] = memtb_cost_##kind##_swap,		\
+	.loop[MEMTB_COST_HOLES] = memtb_cost_##kind##_swap,		\
 	.alloc = memtb_cost_##kind##_alloc,				\
 	.free = memtb_cost_##kind##_free,				\
 }

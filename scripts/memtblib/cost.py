@@ -19,7 +19,7 @@ from pathlib import Path
 from . import boot, judge, kernel, module, paths, report, results, rootfs, run
 from .errors import MISS, UserError
 
-VERSION = 1
+VERSION = 2
 SCHEMA = Path(__file__).parent / "cost.schema.json"
 RECORD, TEXT = "cost.json", "cost.txt"
 EXPECT = ["cost_load", "unload"]
@@ -30,6 +30,11 @@ OPS = {
     "block": "one block of the general-purpose side: memtb_alloc() or kmalloc()",
 }
 SIZES = (32, 256, 1024, 4096)
+GROWTH = {
+    "grow": "one of n live objects of 64 bytes is freed, another allocated, anywhere among n\n"
+            "      holes that a cache of 32 bytes left; the cost grows with n to the power of k",
+    "holes": "the same among n holes that their own cache left",
+}
 LIVE = (100, 1000, 10_000, 100_000, 1_000_000)
 EMPTY, NATIVE = "empty", "native"
 # 2,000,000 objects of 64 bytes, and where they are.
@@ -152,7 +157,7 @@ def parse(text):
 
 def expected(subjects, live):
     """Every place in the table."""
-    args = [(op, size) for op in OPS for size in SIZES] + [("grow", number) for number in live]
+    args = [*itertools.product(OPS, SIZES), *itertools.product(GROWTH, live)]
     return [(op, arg, subject) for subject in subjects for op, arg in args]
 
 
@@ -255,14 +260,15 @@ def table_of(flavour, plan, where):
         "reasons": [reason for outcome in outcomes for reason in outcome.reasons] + found.faults,
         "dirs": [outcome.dir.name for outcome in outcomes if outcome.dir],
         "subjects": found.subjects, "figures": rows(found),
-        "exponents": {subject: exponent(growth(found, subject)) for subject in found.subjects},
+        "exponents": {op: {subject: exponent(growth(found, op, subject))
+                           for subject in found.subjects} for op in GROWTH},
     }
 
 
-def growth(found, subject):
+def growth(found, op, subject):
     """(live objects, instructions per operation) of a subject."""
     return [(figure.arg, figure.each) for figure in found.figures
-            if figure.op == "grow" and figure.subject == subject]
+            if figure.op == op and figure.subject == subject]
 
 
 def rows(found):
@@ -328,33 +334,32 @@ def _op(table, op):
     return lines + [""]
 
 
-def _grow(table):
+def _growth(table, op):
     found, width = _lookup(table), _width(table)
-    live = sorted({row["arg"] for row in table["figures"] if row["op"] == "grow"})
+    live = sorted({row["arg"] for row in table["figures"] if row["op"] == op})
     if not live:
         return []
-    lines = ["grow: one of n live objects of 64 bytes is freed, another allocated, anywhere among",
-             "      n holes; the cost grows with n to the power of k",
+    lines = [f"{op}: {GROWTH[op]}",
              f"  {'n':{width}}" + "".join(f"{number:>11}" for number in live) + f"{'k':>8}"]
     for subject in table["subjects"]:
-        row = [found.get(("grow", number, subject), {}) for number in live]
+        row = [found.get((op, number, subject), {}) for number in live]
         lines.append(f"  {subject:{width}}"
                      + "".join(_cell(cell.get("per_operation"), 11) for cell in row)
-                     + _cell(table["exponents"].get(subject), 8, 2))
+                     + _cell(table["exponents"][op].get(subject), 8, 2))
     return lines + [""]
 
 
 def _alone(table):
     """Figures that no second repetition came to: right, but perhaps not the least."""
     return [f"{row['op']} {row['arg']} {row['subject']}" for row in table["figures"]
-            if row["op"] != "grow" and row["agree"] < 2]
+            if row["op"] in OPS and row["agree"] < 2]
 
 
 def _table(table, unit):
     lines = [f"{table['flavour']}: {unit} per operation; native is the kernel's own "
              f"{table['native']}", ""]
     lines += itertools.chain.from_iterable(_op(table, op) for op in OPS)
-    lines += _grow(table)
+    lines += itertools.chain.from_iterable(_growth(table, op) for op in GROWTH)
     alone = _alone(table)
     if alone:
         lines += [f"one repetition of {table['repeats']} only came to: {', '.join(alone)}", ""]

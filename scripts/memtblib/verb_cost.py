@@ -19,7 +19,7 @@ def add_arguments(parser):
     parser.add_argument("--backends", default="all", metavar="A,B",
                         help="designs, with options as in slob-new+stack (default all)")
     parser.add_argument("--live-max", type=int, default=cost.LIVE[-1], metavar="N",
-                        help="most live objects of `grow`: "
+                        help="most live objects of `grow` and `holes`: "
                         f"{', '.join(map(str, cost.LIVE))} (default the last)")
     parser.add_argument("--twice", action="store_true",
                         help="boot each guest again: a figure that differs is a failure")
