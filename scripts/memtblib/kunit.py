@@ -153,7 +153,7 @@ def job(flavour, where=paths.RESULTS):
     return boot.Job(flavour=flavour, job="/memtb/job", rootfs=[rootfs.busybox()], files=files,
                     title=f"kunit-{flavour.name}", cpus=flavour.cpus,
                     memory_mb=512, expect=EXPECT, results_root=where, allow_taint="ON",
-                    append=append, expected_splats=("planted",), timeouts={"kunit": 300})
+                    append=append, expected_splats=("planted",), timeouts={"kunit": 600})
 
 
 def run(name="x86_64-up", where=paths.RESULTS):
