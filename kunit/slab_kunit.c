@@ -557,6 +557,43 @@ static void a_bulk_free_refuses_what_is_not_its_own(struct kunit *test)
 	memtb_cache_free(other, theirs);
 }
 
+/* ---- general-purpose blocks ---- */
+
+/* How much a block of @size bytes has, and whether that comes from a class. */
+static void memtb_slab_test_block(struct kunit *test, size_t size,
+				  size_t usable, bool class)
+{
+	struct memtb_slab_test *t = test->priv;
+	void *block = memtb_alloc(t->heap, size, GFP_KERNEL, NUMA_NO_NODE);
+
+	KUNIT_ASSERT_NOT_NULL(test, block);
+	KUNIT_EXPECT_EQ(test, memtb_size(t->heap, block), usable);
+	KUNIT_EXPECT_EQ(test, !!memtb_slab_of(block)->cache, class);
+	memtb_free(t->heap, block);
+}
+
+static void blocks_are_of_the_smallest_class_that_fits(struct kunit *test)
+{
+	struct memtb_slab_test *t = test->priv;
+	struct memtb_slab_machine machine;
+	struct list_head *entry;
+	size_t size, class;
+	long nr = 0;
+
+	memtb_slab_machine(&machine);
+	for (size = 0; size < MEMTB_SLAB_MAX_CLASS; size = class) {
+		class = memtb_slab_class(&machine, size + 1);
+		memtb_slab_test_block(test, size + 1, class, true);
+		memtb_slab_test_block(test, class, class, true);
+		nr++;
+	}
+	KUNIT_EXPECT_EQ(test, size, MEMTB_SLAB_MAX_CLASS);
+	memtb_slab_test_block(test, size + 1, 2 * size, false);
+	list_for_each(entry, &t->heap->caches)
+		nr--;
+	KUNIT_EXPECT_EQ(test, nr, 0);
+}
+
 /* ---- wrong frees ---- */
 
 static void frees_to_the_wrong_side_are_refused(struct kunit *test)
@@ -858,6 +895,7 @@ static struct kunit_case memtb_slab_cases[] = {
 	KUNIT_CASE(a_bulk_crosses_slabs_and_batches),
 	KUNIT_CASE(a_bulk_without_its_last_page_is_none),
 	KUNIT_CASE(a_bulk_free_refuses_what_is_not_its_own),
+	KUNIT_CASE(blocks_are_of_the_smallest_class_that_fits),
 	KUNIT_CASE(frees_to_the_wrong_side_are_refused),
 	KUNIT_CASE(the_check_finds_damage),
 	KUNIT_CASE(the_reaper_takes_a_fifth_of_what_lies_idle),
