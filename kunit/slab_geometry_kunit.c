@@ -57,6 +57,9 @@ static const struct memtb_geometry_case memtb_geometry_table[] = {
 	  { 128, 0, 32, MEMTB_SLAB_OFF_SLAB, 1, 1, 64 } },
 	{ MEMTB_64_4K, 128, 8, "CL",
 	  { 128, 0, 31, MEMTB_SLAB_ON_SLAB, 1, 1, 64 } },
+	/* An eighth is left, and no more. */
+	{ MEMTB_64_4K, 3584, 8, "",
+	  { 3584, 0, 1, MEMTB_SLAB_IN_OBJECT, 1, 8, 64 } },
 	{ MEMTB_64_4K, 192, 64, "",
 	  { 192, 0, 21, MEMTB_SLAB_IN_OBJECT, 1, 1, 64 } },
 	{ MEMTB_64_4K, 320, 8, "",
@@ -259,21 +262,23 @@ static void debugging_makes_objects_longer(struct kunit *test)
 
 static void classes_serve_what_fits_them(struct kunit *test)
 {
-	static const size_t want[][3] = {
-		/* size, class above 32 bytes, class above 128 */
-		{ 1, 32, 128 }, { 32, 32, 128 }, { 33, 64, 128 },
-		{ 64, 64, 128 }, { 65, 96, 128 }, { 96, 96, 128 },
-		{ 97, 128, 128 }, { 128, 128, 128 }, { 129, 192, 256 },
-		{ 192, 192, 256 }, { 193, 256, 256 }, { 4097, 8192, 8192 },
+	static const size_t want[][4] = {
+		/* size, class above 32 bytes, above 64, above 128 */
+		{ 1, 32, 64, 128 }, { 32, 32, 64, 128 }, { 33, 64, 64, 128 },
+		{ 64, 64, 64, 128 }, { 65, 96, 128, 128 }, { 96, 96, 128, 128 },
+		{ 97, 128, 128, 128 }, { 128, 128, 128, 128 },
+		{ 129, 192, 192, 256 }, { 192, 192, 192, 256 },
+		{ 193, 256, 256, 256 }, { 4097, 8192, 8192, 8192 },
 	};
-	const struct memtb_slab_machine *small, *large;
-	unsigned int i;
+	struct memtb_slab_machine machine;
+	unsigned int i, k;
 
-	small = &memtb_geometry_machines[MEMTB_64_4K];
-	large = &memtb_geometry_machines[MEMTB_64_64K];
 	for (i = 0; i < ARRAY_SIZE(want); i++) {
-		KUNIT_EXPECT_EQ(test, memtb_slab_class(small, want[i][0]), want[i][1]);
-		KUNIT_EXPECT_EQ(test, memtb_slab_class(large, want[i][0]), want[i][2]);
+		for (k = 1; k <= 3; k++) {
+			machine.min_class = 16 << k;
+			KUNIT_EXPECT_EQ(test, memtb_slab_class(&machine, want[i][0]),
+					want[i][k]);
+		}
 	}
 }
 
