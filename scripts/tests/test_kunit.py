@@ -208,11 +208,18 @@ def test_the_last_line_counts_everything_that_failed(verdict, exit_code, report,
     assert ("not ok one: b" in lines) == (report.count("fail") == 1)
 
 
+def built(monkeypatch, place, config="", smp=False):
+    """A kernel of this configuration, its modules and its user land."""
+    monkeypatch.setattr(kunit.module, "build", lambda _: module.ModuleBuild(place, []))
+    monkeypatch.setattr(kunit.rootfs, "busybox", lambda: place / "busybox.cpio")
+    flavour = kernel.KernelBuild("x86_64-up", "k", place, place, smp)
+    flavour.config.write_text(config, encoding="utf-8")
+    return flavour
+
+
 @pytest.mark.parametrize("smp", [False, True])
 def test_the_job_wants_all_results_and_forgives_no_other_taint(monkeypatch, tmp_path, smp):
-    monkeypatch.setattr(kunit.module, "build", lambda _: module.ModuleBuild(tmp_path, []))
-    monkeypatch.setattr(kunit.rootfs, "busybox", lambda: tmp_path / "busybox.cpio")
-    flavour = kernel.KernelBuild("x86_64-up", "k", tmp_path, tmp_path, smp)
+    flavour = built(monkeypatch, tmp_path, smp=smp)
     job = kunit.job(flavour, tmp_path)
     assert job.expect == ["kunit_load", "kunit_unload", "unload"]
     # O: from outside the tree. N: KUnit ran.
@@ -223,13 +230,13 @@ def test_the_job_wants_all_results_and_forgives_no_other_taint(monkeypatch, tmp_
     assert set(job.files) >= {"/memtb/job", "/memtb/memtb.ko", "/memtb/memtb_kunit.ko"}
 
 
-@pytest.mark.parametrize("name", ["x86_64-smp", "x86_64-smp-lockdep"])
-def test_a_kernel_with_nodes_gets_two(monkeypatch, tmp_path, name):
-    monkeypatch.setattr(kunit.module, "build", lambda _: module.ModuleBuild(tmp_path, []))
-    monkeypatch.setattr(kunit.rootfs, "busybox", lambda: tmp_path / "busybox.cpio")
-    job = kunit.job(kernel.KernelBuild(name, "k", tmp_path, tmp_path, True), tmp_path)
-    assert job.append == ("numa=fake=2" if name in kernel.names("numa") else "")
-    assert bool(job.append) == (name == "x86_64-smp-lockdep")
+@pytest.mark.parametrize("config, append", [
+    ("CONFIG_NUMA=y\nCONFIG_NUMA_EMU=y\n", "numa=fake=2"),
+    ("CONFIG_NUMA=y\n# CONFIG_NUMA_EMU is not set\n", ""),
+    ("", ""),
+])
+def test_a_kernel_that_can_have_nodes_gets_two(monkeypatch, tmp_path, config, append):
+    assert kunit.job(built(monkeypatch, tmp_path, config), tmp_path).append == append
 
 
 def test_a_guest_without_a_console_is_no_pass(monkeypatch):
