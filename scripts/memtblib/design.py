@@ -10,23 +10,32 @@ from .errors import MISS, UserError
 SOURCES = paths.CHECKOUT / "module" / "backend"
 
 
+NEEDED = "MEMTB_OWNS_PAGES", "MEMTB_ALIGNS"
+
+
+def _array(text, table, field):
+    """What is between the braces of the array that this field of the table points to."""
+    array = re.search(rf"\.{field} = (\w+),", table)
+    return array and re.search(rf"\b{array.group(1)}\[\] = \{{(.*?)\}};", text, re.S).group(1)
+
+
 def _options(text, table):
-    """The words of the array that the table points to."""
-    array = re.search(r"\.options = (\w+),", table)
-    if not array:
-        return ()
-    words = re.search(rf"\b{array.group(1)}\[\] = \{{(.*?)\}};", text, re.S).group(1)
-    return tuple(re.findall(r'"([^"]+)"', words))
+    """The words of a table's options that take away nothing that the kernel needs."""
+    takes = _array(text, table, "takes") or ""
+    barred = {bit for bit, flags in re.findall(r"\[(\w+)\] = ([^,]+)", takes)
+              if any(flag in flags for flag in NEEDED)}
+    words = re.findall(r'(?:\[(\w+)\] = )?"([^"]+)"', _array(text, table, "options") or "")
+    return tuple(word for bit, word in words if bit not in barred)
 
 
 def read(place=SOURCES):
-    """{name: options} of the backends that own their pages, in the order of the registry."""
+    """{name: options} of the backends that a kernel can live on, in the order of the registry."""
     found = {}
     for path in place.glob("*.c"):
         text = path.read_text(encoding="utf-8")
         for symbol, table in re.findall(r"^const struct memtb_backend (\w+) = \{\n(.*?)^\};",
                                         text, re.S | re.M):
-            if "MEMTB_OWNS_PAGES" in table:
+            if all(flag in table for flag in NEEDED):
                 name = re.search(r'\.name = "([^"]+)"', table).group(1)
                 found[symbol] = name, _options(text, table)
     registry = re.findall(r"&(memtb_backend_\w+)\b",

@@ -6,11 +6,13 @@ from memtblib import design, errors, module, smoke
 
 TABLES = {
     "backend.c": "backends[] = {\n\t&memtb_backend_b,\n\t&memtb_backend_null,\n"
-                 "\t&memtb_backend_a,\n};\n",
+                 "\t&memtb_backend_a,\n\t&memtb_backend_c,\n};\n",
     "null.c": "const struct memtb_backend memtb_backend_null = {\n\t.name = \"null\",\n};\n",
     "a.c": "const struct memtb_backend memtb_backend_a = {\n\t.name = \"a-page\",\n"
-           "\t.flags = MEMTB_OWNS_PAGES | MEMTB_RCU,\n\t.options = a_words,\n};\n",
+           "\t.flags = MEMTB_OWNS_PAGES | MEMTB_RCU | MEMTB_ALIGNS,\n\t.options = a_words,\n};\n",
     "b.c": "const struct memtb_backend memtb_backend_b = {\n\t.name = \"b\",\n"
+           "\t.flags = MEMTB_ALIGNS | MEMTB_OWNS_PAGES,\n};\n",
+    "c.c": "const struct memtb_backend memtb_backend_c = {\n\t.name = \"c\",\n"
            "\t.flags = MEMTB_OWNS_PAGES,\n};\n",
 }
 
@@ -26,7 +28,19 @@ def test_designs_are_those_of_the_tables(tmp_path, array):
     assert list(found) == ["b", "a-page"]
 
 
+@pytest.mark.parametrize("flags", ["MEMTB_ALIGNS", "MEMTB_RCU | MEMTB_OWNS_PAGES"])
+def test_an_option_that_a_kernel_cannot_live_with_is_none(tmp_path, flags):
+    for name, text in TABLES.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "a.c").write_text(
+        TABLES["a.c"].replace("};", "\t.takes = a_takes,\n};") +
+        "static const char * const a_words[] = {\n[ONE] = \"one\",\n[TWO] = \"two\",\n};\n"
+        f"static const unsigned int a_takes[] = {{\n[ONE] = {flags},\n[TWO] = MEMTB_RCU,\n}};\n")
+    assert design.read(tmp_path)["a-page"] == ("two",)
+
+
 def test_the_designs_that_there_are():
+    assert design.known()["slob-page"] == ("list2008",)
     assert design.known()["slob"] == ()
     assert design.known()["slob-new"] == ("stack", "classes")
     assert not {"null", "kernel"} & set(design.known())
@@ -42,6 +56,7 @@ def test_a_design_may_have_options(word):
 
 @pytest.mark.parametrize("word", ["", "slub", "null", "slob+stack", "slob-new+", "slob-new+stak",
                                   "slob-new+stack+stack", "slob-new+classes+stack", "+stack",
+                                  "slob-page+align2019",
                                   "slob-new stack", "off"])
 def test_what_is_none_is_refused_with_the_choices(word):
     assert not design.valid(word)
