@@ -47,22 +47,29 @@ static void memtb_pages_peak(struct memtb_heap *heap, long now)
 		;
 }
 
+/* Counts pages as held, unless that were more than the budget. */
+static bool memtb_pages_charge(struct memtb_heap *heap, long nr)
+{
+	const unsigned long max = heap->params.max_pages ?: LONG_MAX;
+	long now = atomic_long_read(&heap->pages_now);
+
+	do {
+		if (now + nr > max)
+			return false;
+	} while (!atomic_long_try_cmpxchg(&heap->pages_now, &now, now + nr));
+	memtb_pages_peak(heap, now + nr);
+	return true;
+}
+
 /* Whether this request may go ahead; if so, its pages are counted as held. */
 static bool memtb_pages_reserve(struct memtb_heap *heap, long nr)
 {
 	unsigned long request = atomic_long_inc_return(&heap->page_requests);
-	const struct memtb_heap_params *params = &heap->params;
-	long now;
+	unsigned long every = heap->params.fail_page;
 
-	if (params->fail_page && request % params->fail_page == 0)
+	if (every && request % every == 0)
 		return false;
-	now = atomic_long_add_return(nr, &heap->pages_now);
-	if (params->max_pages && now > params->max_pages) {
-		atomic_long_sub(nr, &heap->pages_now);
-		return false;
-	}
-	memtb_pages_peak(heap, now);
-	return true;
+	return memtb_pages_charge(heap, nr);
 }
 
 /* The pages themselves, entered in the map and in the shadow, or nothing. */
