@@ -87,6 +87,8 @@ void memtb_cache_count(struct memtb_cache *cache, u64 *allocs, u64 *frees)
 	*frees = 0;
 	for_each_possible_cpu(cpu)
 		*frees += READ_ONCE(per_cpu_ptr(cache->cpu, cpu)->frees);
+	/* What was freed had been allocated: the sums must not say otherwise. */
+	smp_rmb();
 	for_each_possible_cpu(cpu)
 		*allocs += READ_ONCE(per_cpu_ptr(cache->cpu, cpu)->allocs);
 }

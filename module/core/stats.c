@@ -86,8 +86,11 @@ void memtb_heap_stats(struct memtb_heap *heap, struct memtb_stats *stats)
 
 	/* A cache that is destroyed meanwhile is counted once. */
 	mutex_lock(&heap->lock);
-	for (i = 0; i < MEMTB_NR_STATS; i++)
+	for (i = MEMTB_NR_STATS; i-- > 0;) {
 		stats->v[i] = memtb_stat_read(heap, i);
+		/* Frees before allocations, of which there are never fewer. */
+		smp_rmb();
+	}
 	memtb_stats_caches(heap, stats);
 	mutex_unlock(&heap->lock);
 	stats->pages_now = atomic_long_read(&heap->pages_now);
