@@ -707,6 +707,50 @@ static const char *destroy_counts_live_objects(struct memtb_conform *c)
 	return NULL;
 }
 
+/* A second heap that will say on the console that it could not be destroyed. */
+static struct memtb_heap *memtb_conform_doomed(struct memtb_conform *c)
+{
+	c->other = memtb_heap_create(c->heap->backend, MEMTB_PLANTED, &c->params);
+	if (IS_ERR(c->other))
+		c->other = NULL;
+	return c->other;
+}
+
+/* With objects out.  They are gone if the heap is, so nobody may look at them. */
+static const char *memtb_conform_destroy_in_vain(struct memtb_conform *c)
+{
+	unsigned long nr = c->nr;
+
+	if (memtb_heap_destroy(c->other) >= nr)
+		return NULL;
+	c->other = NULL;
+	c->nr = 0;
+	return "destroying a heap with live objects did not count them";
+}
+
+/* They are looked after until the last is free; then the heap has to end well. */
+static const char *objects_outlive_a_destroy(struct memtb_conform *c)
+{
+	static const size_t sizes[] = { 40, 700, PAGE_SIZE, 3 * PAGE_SIZE };
+	struct memtb_heap *heap = memtb_conform_doomed(c);
+	struct memtb_cache *cache;
+	int i, k;
+
+	for (i = 0; heap && i < ARRAY_SIZE(sizes); i++) {
+		cache = memtb_cache_create(heap, MEMTB_PLANTED, sizes[i], 0, 0,
+					   NULL);
+		for (k = 0; k < 40 && !IS_ERR(cache); k++) {
+			memtb_conform_fill(c, memtb_conform_object(c, cache,
+								   GFP_KERNEL));
+			memtb_conform_fill(c, memtb_conform_block(c, heap, sizes[i],
+								  GFP_KERNEL));
+		}
+	}
+	if (c->nr != 2 * k * ARRAY_SIZE(sizes))
+		return MEMTB_SAY_FAILED;
+	return memtb_conform_destroy_in_vain(c) ?: memtb_conform_drop_all(c);
+}
+
 /* ---- pages ---- */
 
 #define MEMTB_CONFORM_BUDGET	8
@@ -979,6 +1023,35 @@ static const char *destroy_waits_for_a_grace_period(struct memtb_conform *c)
 	       MEMTB_SAY_LEFT : NULL;
 }
 
+/* One object stays out; whatever holds no other has to go, if not at once. */
+static const char *a_destroy_in_vain_returns_pages(struct memtb_conform *c)
+{
+	struct memtb_heap *heap = memtb_conform_doomed(c);
+	struct memtb_cache *cache;
+	const char *fault;
+	u64 pages;
+
+	cache = heap ? memtb_conform_typesafe(c, heap) : NULL;
+	if (!cache)
+		return MEMTB_SAY_FAILED;
+	strscpy(cache->name, MEMTB_PLANTED, sizeof(cache->name));
+	while (c->nr < 500 && memtb_conform_object(c, cache, GFP_KERNEL))
+		memtb_conform_fill(c, c->item + c->nr - 1);
+	while (c->nr > 1)
+		if (memtb_conform_drop(c, c->nr - 1))
+			return MEMTB_SAY_CHANGED;
+	fault = memtb_conform_destroy_in_vain(c);
+	if (fault)
+		return fault;
+	pages = memtb_test_stats(heap).pages_now;
+	rcu_barrier();
+	if (memtb_conform_pages(heap) != pages)
+		return "destroying the heap left pages without an object behind";
+	fault = memtb_conform_drop_all(c);
+	rcu_barrier();
+	return fault;
+}
+
 /* ---- context ---- */
 
 struct memtb_conform_interrupt {
@@ -1175,6 +1248,7 @@ const struct memtb_conform_property memtb_conform_properties[] = {
 	MEMTB_PROPERTY(bad_names_are_refused, 0),
 	MEMTB_PROPERTY(bad_caches_are_refused, 0),
 	MEMTB_PROPERTY(destroy_counts_live_objects, 0),
+	MEMTB_PROPERTY(objects_outlive_a_destroy, MEMTB_STORES),
 	MEMTB_PROPERTY(a_budget_is_kept, MEMTB_OWNS_PAGES),
 	MEMTB_PROPERTY(page_failures_leak_nothing, MEMTB_OWNS_PAGES),
 	MEMTB_PROPERTY(the_last_free_returns_every_page, MEMTB_OWNS_PAGES),
@@ -1183,6 +1257,8 @@ const struct memtb_conform_property memtb_conform_properties[] = {
 	MEMTB_PROPERTY(type_safe_objects_keep_their_type,
 		       MEMTB_RCU | MEMTB_STORES),
 	MEMTB_PROPERTY(destroy_waits_for_a_grace_period, MEMTB_RCU),
+	MEMTB_PROPERTY(a_destroy_in_vain_returns_pages,
+		       MEMTB_RCU | MEMTB_OWNS_PAGES),
 	MEMTB_PROPERTY(interrupts_may_allocate, 0),
 	MEMTB_PROPERTY(threads_may_work_at_once, MEMTB_STORES),
 	{}

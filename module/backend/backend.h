@@ -50,8 +50,9 @@
  *	0 or a negative errno; after an error nothing is left behind.
  *	Optional.
  * @heap_exit: Undoes @heap_init.  Process context, may sleep, nobody uses the
- *	heap any more.  Returns every page that holds no live object, waits for
- *	what it deferred (RCU, timers).  Pages under live objects stay.
+ *	heap any more.  Waits for what it deferred (RCU, timers), returns every
+ *	page that holds no live object.  If any is left, the heap and its caches
+ *	stay: objects have to come home as ever, and then it is called again.
  *	Optional.
  * @cache_init: Sets up private cache state; size, align, flags and ctor of
  *	@cache are set and valid.  Process context, may sleep.  0 or a negative

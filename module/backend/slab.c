@@ -612,6 +612,7 @@ static int memtb_slab_make_class(struct memtb_slab_heap *sh, unsigned int i,
 		return PTR_ERR(sh->class[i]);
 	sc = memtb_cache_priv(sh->class[i]);
 	sc->class = true;
+	sh->class[i]->inner = true;
 	return 0;
 }
 
@@ -635,15 +636,6 @@ static int memtb_slab_make_classes(struct memtb_slab_heap *sh)
 		sh->table[size / 8 - 1] =
 			memtb_slab_index(memtb_slab_class(&machine, size));
 	return err;
-}
-
-/* The core destroys the classes: they are caches of the heap. */
-static void memtb_slab_heap_exit(struct memtb_heap *heap)
-{
-	struct memtb_slab_heap *sh = memtb_heap_priv(heap);
-
-	memtb_slab_untend(sh);
-	memtb_desc_shrink(&sh->descs);
 }
 
 static void memtb_slab_undo_classes(struct memtb_slab_heap *sh)
@@ -698,6 +690,13 @@ static unsigned long memtb_slab_shrink(struct memtb_heap *heap)
 	nr += memtb_slab_shrink_caches(heap, true);
 	mutex_unlock(&heap->lock);
 	return nr + memtb_desc_shrink(&sh->descs);
+}
+
+/* The core has destroyed the classes, unless something is out. */
+static void memtb_slab_heap_exit(struct memtb_heap *heap)
+{
+	memtb_slab_untend(memtb_heap_priv(heap));
+	memtb_slab_shrink(heap);
 }
 
 static unsigned long memtb_slab_check(struct memtb_heap *heap)

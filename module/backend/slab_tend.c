@@ -569,11 +569,15 @@ out_free_reaper:
 	return err;
 }
 
+/* Also once more, if the heap could not be destroyed. */
 void memtb_slab_untend(struct memtb_slab_heap *sh)
 {
+	if (!sh->reaper)
+		return;
 	/* This one takes the processors off line, as far as the heap knows. */
 	cpuhp_state_remove_instance(memtb_slab_online_state, &sh->online);
 	cpuhp_state_remove_instance(memtb_slab_dead_state, &sh->dead);
 	memtb_slab_states_put();
 	free_percpu(sh->reaper);
+	sh->reaper = NULL;
 }

@@ -174,13 +174,6 @@ static unsigned long memtb_arena_check(struct memtb_arena *arena,
 				memtb_slob_list_check(&arena->list, name);
 }
 
-/* Pages under live objects stay, but then nobody asks for their owner. */
-static void memtb_arena_exit(struct memtb_arena *arena)
-{
-	memtb_arena_shrink(arena, NULL);
-	lockdep_unregister_key(&arena->key);
-}
-
 static void *memtb_arena_get(struct memtb_arena *arena, gfp_t gfp, int node)
 {
 	return arena->stacked ?
@@ -326,7 +319,8 @@ static void memtb_slob_new_cache_exit(struct memtb_cache *cache)
 
 	if (nc->footer)
 		rcu_barrier();
-	memtb_arena_exit(&nc->arena);
+	memtb_arena_shrink(&nc->arena, cache->name);
+	lockdep_unregister_key(&nc->arena.key);
 }
 
 /* ---- the general-purpose side ---- */
@@ -489,10 +483,14 @@ static void memtb_slob_new_heap_exit(struct memtb_heap *heap)
 	struct memtb_slob_new *new = memtb_heap_priv(heap);
 	int i;
 
+	rcu_barrier();
+	memtb_slob_new_shrink(heap);
+	/* What is left will be freed yet, under locks of these classes. */
+	if (atomic_long_read(&heap->pages_now))
+		return;
 	for (i = 0; i < new->nr_classes; i++)
-		memtb_arena_exit(&new->class[i]);
-	memtb_arena_exit(&new->bigs);
-	memtb_desc_shrink(&new->descs);
+		lockdep_unregister_key(&new->class[i].key);
+	lockdep_unregister_key(&new->bigs.key);
 }
 
 static const char * const memtb_slob_new_options[] = {

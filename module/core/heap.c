@@ -89,24 +89,34 @@ out_free_heap:
 }
 EXPORT_SYMBOL_GPL(memtb_heap_create);
 
-static void memtb_heap_destroy_caches(struct memtb_heap *heap)
+static u64 memtb_heap_live(struct memtb_heap *heap)
+{
+	struct memtb_stats stats;
+
+	memtb_heap_stats(heap, &stats);
+	return stats.objects_live;
+}
+
+/*
+ * Unlocked: nobody may use the heap any more.  The last first: one that serves
+ * another was made before it.
+ */
+static void memtb_heap_destroy_caches(struct memtb_heap *heap, bool inner)
 {
 	struct memtb_cache *cache, *next;
 
-	/*
-	 * Unlocked: nobody may use the heap any more.  The last first: a design
-	 * may have made caches of its own, which serve the others.
-	 */
 	list_for_each_entry_safe_reverse(cache, next, &heap->caches, node)
-		memtb_cache_destroy(cache);
+		if (cache->inner == inner)
+			memtb_cache_destroy(cache);
 }
 
 /**
  * memtb_heap_destroy - destroy a heap and its caches
  * @heap: the heap; nobody uses it any more
  *
- * Objects that are still out are reported.  Their pages, and with them what
- * describes the heap, are leaked on purpose rather than freed under a user.
+ * With objects out, they are reported, and the heap keeps their pages and what
+ * it needs to take them back: they may still be freed, and the call may be made
+ * again.  Nothing of it runs by itself any more, so that it may also be left.
  *
  * Context: process, sleeps; waits for RCU callbacks of the heap's objects.
  * Return: the number of objects and pages that stay behind; 0 is a clean end.
@@ -114,15 +124,15 @@ static void memtb_heap_destroy_caches(struct memtb_heap *heap)
 unsigned long memtb_heap_destroy(struct memtb_heap *heap)
 {
 	unsigned long live, pages;
-	struct memtb_stats stats;
 
-	memtb_heap_destroy_caches(heap);
+	memtb_heap_destroy_caches(heap, false);
+	live = memtb_heap_live(heap);
+	if (!live)
+		memtb_heap_destroy_caches(heap, true);
 	if (heap->backend->heap_exit)
 		heap->backend->heap_exit(heap);
 
-	memtb_heap_stats(heap, &stats);
-	live = stats.objects_live;
-	pages = stats.pages_now;
+	pages = atomic_long_read(&heap->pages_now);
 	if (live || pages) {
 		pr_err("heap %s: destroyed with %lu live objects, %lu pages stay behind\n",
 		       heap->name, live, pages);

@@ -83,6 +83,8 @@ struct memtb_cache_cpu {
  * @align: alignment of each object in bytes, a power of two, at least
  *	that of a pointer
  * @flags: a mask of MEMTB_CACHE_FLAGS
+ * @inner: made by the design for its own use: it serves the heap's blocks and
+ *	other caches, and ends after them
  * @name: copied at creation
  * @node: in the heap's list
  * @priv: the backend's own state
@@ -95,6 +97,7 @@ struct memtb_cache {
 	size_t size;
 	size_t align;
 	slab_flags_t flags;
+	bool inner;
 	char name[MEMTB_NAME_MAX + 1];
 	struct list_head node;
 	unsigned long priv[];
