@@ -100,7 +100,7 @@ static void memtb_hook_on_alloc(unsigned long ip, unsigned long parent_ip,
 	struct memtb_hook *hook = memtb_hook_of(ops);
 
 	if (READ_ONCE(memtb_live.taking) &&
-	    READ_ONCE(memtb_live.scanner) != current &&
+	    READ_ONCE(memtb_live.aside) != current &&
 	    !within_module(parent_ip, THIS_MODULE))
 		memtb_hook_redirect(hook, fregs);
 	else

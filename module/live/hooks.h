@@ -49,14 +49,13 @@ struct memtb_live_cache {
  * struct memtb_live - the live stream
  * @heap: where it goes
  * @taking: whether allocations go there now
- * @scanner: the task that makes counterparts of caches, or NULL; it is served
- *	natively
+ * @aside: the task between memtb_live_aside() and its end, or NULL
  * @cpu: counters
  */
 struct memtb_live {
 	struct memtb_heap *heap;
 	bool taking;
-	struct task_struct *scanner;
+	struct task_struct *aside;
 	struct memtb_live_cpu __percpu *cpu;
 };
 

@@ -31,4 +31,11 @@ int memtb_live_set(enum memtb_live_mode mode);
 enum memtb_live_mode memtb_live_mode(void);
 void memtb_live_show(struct seq_file *m);
 
+/*
+ * In between, what the calling task allocates does not come from the heap: for what
+ * stays until all is home.  Sleeps; taken inside slab_mutex, outside the heap's lock.
+ */
+void memtb_live_aside(void);
+void memtb_live_aside_end(void);
+
 #endif /* MEMTB_LIVE_H */

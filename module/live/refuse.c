@@ -35,3 +35,11 @@ void memtb_live_show(struct seq_file *m)
 {
 	seq_puts(m, "mode off\n");
 }
+
+void memtb_live_aside(void)
+{
+}
+
+void memtb_live_aside_end(void)
+{
+}

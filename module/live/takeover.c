@@ -175,6 +175,20 @@ static int memtb_live_adopt(struct kmem_cache *native)
 	return err;
 }
 
+static DEFINE_MUTEX(memtb_live_aside_lock);
+
+void memtb_live_aside(void)
+{
+	mutex_lock(&memtb_live_aside_lock);
+	WRITE_ONCE(memtb_live.aside, current);
+}
+
+void memtb_live_aside_end(void)
+{
+	WRITE_ONCE(memtb_live.aside, NULL);
+	mutex_unlock(&memtb_live_aside_lock);
+}
+
 /* Adopts every native cache that is new. */
 static int memtb_live_scan(void)
 {
@@ -183,14 +197,14 @@ static int memtb_live_scan(void)
 
 	mutex_lock(memtb_slab_mutex);
 	/* A counterpart lives until all is home: not on the heap it serves. */
-	WRITE_ONCE(memtb_live.scanner, current);
+	memtb_live_aside();
 	list_for_each_entry(native, memtb_slab_caches, list) {
 		if (!memtb_live_find(native))
 			err = memtb_live_adopt(native);
 		if (err)
 			break;
 	}
-	WRITE_ONCE(memtb_live.scanner, NULL);
+	memtb_live_aside_end();
 	mutex_unlock(memtb_slab_mutex);
 	return err;
 }
