@@ -117,17 +117,37 @@ static void memtb_slabinfo_refuse(struct memtb_heap *heap, const char *name,
 		       MEMTB_TUNE_LIMIT_MAX, MEMTB_TUNE_SHARED_MAX);
 }
 
-/* As in /proc/slabinfo: the name of a cache and its tunables. */
+/* Three and no more; sscanf() would take each modulo 2^32. */
+static int memtb_slabinfo_numbers(char *words, unsigned int number[3])
+{
+	unsigned int nr = 0;
+	char *word;
+
+	while ((word = strsep(&words, " "))) {
+		if (!*word)
+			continue;
+		if (nr == 3 || kstrtouint(word, 10, &number[nr++]))
+			return -EINVAL;
+	}
+	return nr == 3 ? 0 : -EINVAL;
+}
+
+/*
+ * As in /proc/slabinfo: the name of a cache and its tunables.  For the new arrays
+ * the kernel may make what it never gives back.
+ */
 static int memtb_slabinfo_tune(struct memtb_heap *heap, char *line)
 {
-	unsigned int limit, batch, shared;
+	unsigned int number[3];
 	char *name = strsep(&line, " ");
-	char behind;
-	int err = -EINVAL;
+	int err = memtb_slabinfo_numbers(line, number);
 
-	if (line && sscanf(line, "%u %u %u%c", &limit, &batch, &shared,
-			   &behind) == 3)
-		err = memtb_cache_tune(heap, name, limit, batch, shared);
+	if (!err) {
+		memtb_live_aside();
+		err = memtb_cache_tune(heap, name, number[0], number[1],
+				       number[2]);
+		memtb_live_aside_end();
+	}
 	if (err && err != -ENOMEM)
 		memtb_slabinfo_refuse(heap, name, err);
 	return err;

@@ -46,6 +46,20 @@ try_all() {
 	for words in 2 abc ''; do
 		try put "$words" "$MEMTB_DEBUGFS/heaps/default/shrink"
 	done
+	try put 'kmalloc-32 120 60 8' "$MEMTB_DEBUGFS/heaps/default/slabinfo"
+	rmmod memtb
+	insmod /memtb/memtb.ko backend=slab
+	for words in '' kmalloc-32 'kmalloc-32 120 60' 'kmalloc-32 120 60 8 8' \
+		'kmalloc-32 4294967416 60 8' 'kmalloc-32 120 4294967356 8' \
+		'kmalloc-32 120 60 4294967304' 'kmalloc-32 120 60 8x' 'kmalloc-32 -1 60 8' \
+		'kmalloc-32 2049 60 8' 'kmalloc-32 120 121 8' 'kmalloc-32 120 0 8' \
+		'kmalloc-32 120 60 65' 'kmalloc-33 120 60 8' ' kmalloc-32'; do
+		try put "$words" "$MEMTB_DEBUGFS/heaps/default/slabinfo"
+	done
+	for words in 'kmalloc-32 120 60 8' 'kmalloc-64  2048   2048 64 '; do
+		put "$words" "$MEMTB_DEBUGFS/heaps/default/slabinfo" ||
+			echo "try: $words after all"
+	done
 	rmmod memtb
 	insmod /memtb/memtb.ko backend=slob
 	echo 0 >/proc/sys/kernel/ftrace_enabled
