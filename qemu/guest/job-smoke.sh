@@ -187,10 +187,10 @@ smoke_off() {
 # memory that it keeps.
 smoke_tune() {
 	slabinfo=$MEMTB_DEBUGFS/heaps/default/slabinfo
-	awk '$8 == "tunables" && $9 > 0 { print $1, 2000, 10, 1 }' "$slabinfo" >/tmp/tune
-	while read -r line; do
-		echo "$line" >"$slabinfo" || return
-	done </tmp/tune
+	awk '$8 == "tunables" && $9 > 0 { print $1, 2000, 10, 1 }' "$slabinfo" |
+		while read -r line; do
+			echo "$line" >"$slabinfo" || exit
+		done
 }
 
 drop_caches() {
