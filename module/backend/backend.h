@@ -57,7 +57,8 @@
  * @cache_init: Sets up private cache state; size, align, flags and ctor of
  *	@cache are set and valid.  Process context, may sleep.  0 or a negative
  *	errno.  Optional.
- * @cache_exit: Undoes @cache_init; as @heap_exit.  Optional.
+ * @cache_exit: Undoes @cache_init.  Process context, may sleep; no object is
+ *	out.  Waits for what it deferred, returns every page.  Optional.
  *
  * @alloc: Hands out one object of @cache, constructed if it has a constructor,
  *	otherwise with undefined content.  Any context but NMI, concurrent;
