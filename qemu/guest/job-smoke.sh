@@ -183,16 +183,6 @@ smoke_off() {
 	[ "$(live_value alloc_taken)" = "$taken" ]
 }
 
-# Each cache gets longer arrays, as far as the design has any: for these the kernel needs
-# memory that it keeps.
-smoke_tune() {
-	slabinfo=$MEMTB_DEBUGFS/heaps/default/slabinfo
-	awk '$8 == "tunables" && $9 > 0 { print $1, 2000, 10, 1 }' "$slabinfo" |
-		while read -r line; do
-			echo "$line" >"$slabinfo" || exit
-		done
-}
-
 drop_caches() {
 	# What was used of late gets another chance, once or twice.
 	for round in 1 2 3 4; do
@@ -208,7 +198,6 @@ in_and_out() {
 	little_work
 	fallback=$(live_value alloc_fallback)
 	check smoke_fallback [ "$fallback" -gt 0 ]
-	check smoke_tune smoke_tune
 	no_violations smoke_fallback_verify "$(live_value violations)"
 	echo off >"$MEMTB_DEBUGFS/live"
 	drop_caches
