@@ -89,14 +89,6 @@ out_free_heap:
 }
 EXPORT_SYMBOL_GPL(memtb_heap_create);
 
-static u64 memtb_heap_live(struct memtb_heap *heap)
-{
-	struct memtb_stats stats;
-
-	memtb_heap_stats(heap, &stats);
-	return stats.objects_live;
-}
-
 /*
  * Unlocked: nobody may use the heap any more.  The last first: one that serves
  * another was made before it.

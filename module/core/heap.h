@@ -149,6 +149,7 @@ static inline void memtb_stat_held(struct memtb_heap *heap, u64 ns)
 
 bool memtb_name_valid(const char *name);
 u64 memtb_stat_read(struct memtb_heap *heap, enum memtb_stat stat);
+u64 memtb_heap_live(struct memtb_heap *heap);
 void memtb_cache_count(struct memtb_cache *cache, u64 *allocs, u64 *frees);
 unsigned long memtb_cache_live(struct memtb_cache *cache);
 void memtb_cache_info(struct memtb_cache *cache, struct memtb_cache_info *info);

@@ -103,3 +103,18 @@ void memtb_heap_stats(struct memtb_heap *heap, struct memtb_stats *stats)
 			      stats->v[MEMTB_STAT_FREES];
 }
 EXPORT_SYMBOL_GPL(memtb_heap_stats);
+
+/**
+ * memtb_heap_live - objects that are out
+ * @heap: the heap; may be in use
+ *
+ * Context: process, may sleep.
+ * Return: their number, exact only while nobody allocates or frees.
+ */
+u64 memtb_heap_live(struct memtb_heap *heap)
+{
+	struct memtb_stats stats;
+
+	memtb_heap_stats(heap, &stats);
+	return stats.objects_live;
+}

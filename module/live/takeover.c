@@ -348,14 +348,6 @@ static void memtb_live_quiesce(enum memtb_hook_kind nr)
 	synchronize_rcu_tasks();
 }
 
-static u64 memtb_live_objects(void)
-{
-	struct memtb_stats stats;
-
-	memtb_heap_stats(memtb_live.heap, &stats);
-	return stats.objects_live;
-}
-
 /*
  * While memtb itself is being loaded, the kernel allocates what it keeps until
  * memtb is unloaded.  From the heap that could never come home, so the stream
@@ -444,7 +436,7 @@ static int memtb_live_take(void)
 /* Returns whether the last object is home, and then has left altogether. */
 static bool memtb_live_drained(void)
 {
-	if (memtb_live_objects())
+	if (memtb_heap_live(memtb_live.heap))
 		return false;
 	memtb_live_remove();
 	memtb_live_forget_all();
@@ -481,7 +473,7 @@ static void memtb_live_leave(void)
 	memtb_live_quiesce(MEMTB_ALLOC + 1);
 	memtb_live_state = MEMTB_LIVE_DRAINING;
 	pr_info("live: off, %llu objects are still out\n",
-		memtb_live_objects());
+		memtb_heap_live(memtb_live.heap));
 	mod_delayed_work(system_wq, &memtb_live_drainer, 0);
 }
 
@@ -578,7 +570,7 @@ static void memtb_live_show_caches(struct seq_file *m, u64 taken, u64 live)
 static void memtb_live_show_locked(struct seq_file *m)
 {
 	struct memtb_heap *heap = memtb_live.heap;
-	u64 taken[2], native[2], live = memtb_live_objects();
+	u64 taken[2], native[2], live = memtb_heap_live(heap);
 	char design[MEMTB_DESIGN_MAX];
 
 	memtb_hooks_count(taken, native);
