@@ -497,7 +497,8 @@ static bool memtb_slab_is_block(struct memtb_slab_heap *sh,
 {
 	if (&slab->owner == &sh->descs.owner)
 		return false;
-	return slab->cache ? slab->cache->class : slab->pages == obj;
+	return slab->cache ? memtb_slab_core(slab->cache)->inner :
+			     slab->pages == obj;
 }
 
 static bool memtb_slab_gp_free(struct memtb_heap *heap, void *obj)
@@ -601,7 +602,6 @@ static int memtb_slab_make_class(struct memtb_slab_heap *sh, unsigned int i,
 				 size_t size)
 {
 	size_t align = is_power_of_2(size) ? size : ARCH_KMALLOC_MINALIGN;
-	struct memtb_slab_cache *sc;
 	char name[MEMTB_NAME_MAX];
 
 	snprintf(name, sizeof(name), "kmalloc-%zu", size);
@@ -610,8 +610,6 @@ static int memtb_slab_make_class(struct memtb_slab_heap *sh, unsigned int i,
 					  NULL);
 	if (IS_ERR(sh->class[i]))
 		return PTR_ERR(sh->class[i]);
-	sc = memtb_cache_priv(sh->class[i]);
-	sc->class = true;
 	sh->class[i]->inner = true;
 	return 0;
 }
@@ -665,15 +663,12 @@ static int memtb_slab_heap_init(struct memtb_heap *heap)
 static unsigned long memtb_slab_shrink_caches(struct memtb_heap *heap,
 					      bool class)
 {
-	struct memtb_slab_cache *sc;
 	struct memtb_cache *cache;
 	unsigned long nr = 0;
 
-	list_for_each_entry(cache, &heap->caches, node) {
-		sc = memtb_cache_priv(cache);
-		if (sc->class == class)
-			nr += memtb_slab_cache_shrink(sc);
-	}
+	list_for_each_entry(cache, &heap->caches, node)
+		if (cache->inner == class)
+			nr += memtb_slab_cache_shrink(memtb_cache_priv(cache));
 	return nr;
 }
 

@@ -103,7 +103,6 @@ struct memtb_slab_node {
  * @cpu: the arrays of the processors
  * @geometry: of its slabs
  * @reciprocal: of the stride
- * @class: whether it is a general-purpose class
  * @limit: of each array in @cpu
  * @batch: of each array in @cpu
  * @shared: length of the shared array of a node in batches
@@ -113,7 +112,6 @@ struct memtb_slab_cache {
 	struct memtb_array __percpu *cpu;
 	struct memtb_slab_geometry geometry;
 	struct reciprocal_value reciprocal;
-	bool class;
 	unsigned int limit;
 	unsigned int batch;
 	unsigned int shared;
