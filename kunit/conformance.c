@@ -105,6 +105,16 @@ static const char *memtb_conform_drop_all(struct memtb_conform *c)
 	return fault;
 }
 
+static struct memtb_heap *
+memtb_conform_second(struct memtb_conform *c, const char *name,
+		     const struct memtb_heap_params *params)
+{
+	c->other = memtb_heap_create(c->heap->backend, name, params);
+	if (IS_ERR(c->other))
+		c->other = NULL;
+	return c->other;
+}
+
 static struct memtb_heap *memtb_conform_other(struct memtb_conform *c,
 					      unsigned long max_pages,
 					      unsigned long fail_page)
@@ -113,10 +123,7 @@ static struct memtb_heap *memtb_conform_other(struct memtb_conform *c,
 
 	params.max_pages = max_pages;
 	params.fail_page = fail_page;
-	c->other = memtb_heap_create(c->heap->backend, c->heap->name, &params);
-	if (IS_ERR(c->other))
-		c->other = NULL;
-	return c->other;
+	return memtb_conform_second(c, c->heap->name, &params);
 }
 
 static unsigned long memtb_conform_pages(struct memtb_heap *heap)
@@ -710,10 +717,7 @@ static const char *destroy_counts_live_objects(struct memtb_conform *c)
 /* A second heap that will say on the console that it could not be destroyed. */
 static struct memtb_heap *memtb_conform_doomed(struct memtb_conform *c)
 {
-	c->other = memtb_heap_create(c->heap->backend, MEMTB_PLANTED, &c->params);
-	if (IS_ERR(c->other))
-		c->other = NULL;
-	return c->other;
+	return memtb_conform_second(c, MEMTB_PLANTED, &c->params);
 }
 
 /* With objects out.  They are gone if the heap is, so nobody may look at them. */
